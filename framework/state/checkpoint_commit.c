@@ -134,18 +134,6 @@ struct candidate {
     bool kept;
 };
 
-static double value_of(const struct ls_checkpoint_manifest *manifest,
-                       const struct ls_checkpoint_retention *retention)
-{
-    for (size_t i = 0; retention->metric != NULL && i < manifest->n_metrics;
-         i++) {
-        if (strcmp(manifest->metrics[i].name, retention->metric) == 0)
-            return retention->least ? -manifest->metrics[i].value
-                                    : manifest->metrics[i].value;
-    }
-    return NAN;
-}
-
 /* Ascending epochs: of equals the last one. */
 static void keep_best(struct candidate *all, size_t n, size_t best)
 {
@@ -181,6 +169,8 @@ static void choose(struct candidate *all, size_t n,
 static int remove_others(ls_checkpoints *checkpoints, const int64_t *epochs,
                          size_t n_epochs)
 {
+    const struct ls_checkpoint_retention *retention =
+        &checkpoints->options.retention;
     struct ls_failure failure = {.status = LS_OK};
     struct candidate *all = calloc(n_epochs + 1, sizeof *all);
     if (all == NULL)
@@ -190,11 +180,11 @@ static int remove_others(ls_checkpoints *checkpoints, const int64_t *epochs,
         if (ls_checkpoints_manifest(checkpoints, epochs[i], &all[n].manifest) !=
             LS_OK)
             continue;
-        all[n].value =
-            value_of(&all[n].manifest, &checkpoints->options.retention);
+        all[n].value = checkpoint_value(&all[n].manifest, retention->metric,
+                                        retention->least);
         n++;
     }
-    choose(all, n, &checkpoints->options.retention);
+    choose(all, n, retention);
     for (size_t i = 0; i < n; i++) {
         const int status = all[i].kept
                                ? LS_OK
@@ -276,8 +266,6 @@ static int put(ls_checkpoints *checkpoints,
         return status;
     status = encode(manifest, writer, &data, &size);
     if (status == LS_OK)
-        status = check_entries(checkpoints, manifest);
-    if (status == LS_OK)
         status = ls_vault_put(checkpoints->vault, name, data, size, true);
     ls_writer_destroy(&writer);
     return status;
@@ -292,6 +280,8 @@ int ls_checkpoints_commit(ls_checkpoints *checkpoints,
     if (status == LS_OK)
         status = checkpoint_check_later(checkpoints, manifest->epoch);
     if (status == LS_OK)
+        status = check_entries(checkpoints, &timed);
+    if (status == LS_OK)
         status = put(checkpoints, &timed);
     if (status != LS_OK)
         return status;
@@ -299,4 +289,51 @@ int ls_checkpoints_commit(ls_checkpoints *checkpoints,
     /* What cannot be removed stays until a later commit. */
     (void)ls_checkpoints_retain(checkpoints);
     return LS_OK;
+}
+
+/* What is known later ---------------------------------------------------- */
+
+/* changed: false: it says so already. */
+static int set_metric(struct ls_checkpoint_manifest *manifest,
+                      const struct ls_checkpoint_metric *metric, bool *changed)
+{
+    const size_t n = manifest->n_metrics;
+    size_t at = 0;
+    while (at < n && strcmp(manifest->metrics[at].name, metric->name) != 0)
+        at++;
+    *changed = at == n || manifest->metrics[at].value != metric->value;
+    if (at == LS_CHECKPOINT_VALUES_MAX)
+        return ls_error(LS_ELIMIT, "epoch %" PRId64 " has %zu metrics already",
+                        manifest->epoch, n);
+    if (at == n) {
+        struct ls_checkpoint_metric *more =
+            realloc(manifest->metrics, (n + 1) * sizeof *more);
+        if (more == NULL)
+            return ls_error(LS_ENOMEM, "%zu metrics", n + 1);
+        manifest->metrics = more;
+        manifest->n_metrics++;
+    }
+    manifest->metrics[at] = *metric;
+    return LS_OK;
+}
+
+int ls_checkpoints_set_metric(ls_checkpoints *checkpoints, int64_t epoch,
+                              const struct ls_checkpoint_metric *metric)
+{
+    struct ls_checkpoint_manifest manifest = {.n_entries = 0};
+    bool changed = false;
+    int status = check_commits(checkpoints);
+    if (status == LS_OK &&
+        (metric->name[0] == '\0' ||
+         memchr(metric->name, '\0', sizeof metric->name) == NULL))
+        status = ls_error(LS_EINVAL, "a metric's name has 1 to %d bytes",
+                          LS_CHECKPOINT_TEXT_MAX - 1);
+    if (status == LS_OK)
+        status = ls_checkpoints_manifest(checkpoints, epoch, &manifest);
+    if (status == LS_OK)
+        status = set_metric(&manifest, metric, &changed);
+    if (status == LS_OK && changed)
+        status = put(checkpoints, &manifest);
+    ls_checkpoint_manifest_clear(&manifest);
+    return status;
 }

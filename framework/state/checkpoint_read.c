@@ -1,5 +1,6 @@
 /* Finding checkpoints, and reading what is in them. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -267,6 +268,72 @@ int ls_checkpoints_newest(ls_checkpoints *checkpoints, int64_t before,
                ? status
                : ls_error(LS_ENOENT, "there is no valid checkpoint in %s",
                           checkpoints->folder);
+}
+
+/* The best --------------------------------------------------------------- */
+
+double checkpoint_value(const struct ls_checkpoint_manifest *manifest,
+                        const char *metric, bool least)
+{
+    for (size_t i = 0; metric != NULL && i < manifest->n_metrics; i++) {
+        const double value = manifest->metrics[i].value;
+        if (strcmp(manifest->metrics[i].name, metric) == 0)
+            return least ? -value : value;
+    }
+    return NAN;
+}
+
+struct ranked {
+    int64_t epoch;
+    double value;
+};
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    return x->value != y->value ? (x->value < y->value ? 1 : -1)
+                                : (x->epoch < y->epoch ? 1 : -1);
+}
+
+/* Those of n epochs that have it take the first places. */
+static int rank(ls_checkpoints *checkpoints, const char *metric, bool least,
+                int64_t *epochs, size_t *n)
+{
+    struct ranked *all = calloc(*n + 1, sizeof *all);
+    size_t n_ranked = 0;
+    int status = all != NULL ? LS_OK : ls_error(LS_ENOMEM, "%zu epochs", *n);
+    for (size_t i = 0; i < *n && status == LS_OK; i++) {
+        struct ls_checkpoint_manifest manifest = {.n_entries = 0};
+        status = ls_checkpoints_manifest(checkpoints, epochs[i], &manifest);
+        const double value =
+            status == LS_OK ? checkpoint_value(&manifest, metric, least) : NAN;
+        if (!isnan(value))
+            all[n_ranked++] = (struct ranked){epochs[i], value};
+        if (status == LS_EPROTO || status == LS_ENOENT)
+            status = LS_OK;
+        ls_checkpoint_manifest_clear(&manifest);
+    }
+    if (n_ranked > 0)
+        qsort(all, n_ranked, sizeof *all, by_rank);
+    for (size_t i = 0; i < n_ranked; i++)
+        epochs[i] = all[i].epoch;
+    *n = n_ranked;
+    free(all);
+    return status;
+}
+
+int ls_checkpoints_ranked(ls_checkpoints *checkpoints, const char *metric,
+                          bool least, int64_t **epochs, size_t *n)
+{
+    int status = checkpoint_list(checkpoints, MANIFEST, epochs, n);
+    if (status == LS_OK)
+        status = rank(checkpoints, metric, least, *epochs, n);
+    if (status == LS_OK && *n > 0)
+        return LS_OK;
+    free(*epochs);
+    *epochs = NULL;
+    *n = 0;
+    return status;
 }
 
 /* Blobs ------------------------------------------------------------------ */

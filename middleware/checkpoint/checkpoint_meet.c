@@ -300,7 +300,9 @@ static int find(ls_checkpoint_step *self, struct saves_found *found)
 {
     switch (self->options.resume) {
     case LS_JOB_AT:
-        return saves_look_at(&self->saves, self->options.epoch, found);
+        return self->options.epoch == LS_CHECKPOINT_BEST
+                   ? saves_best(&self->saves, found)
+                   : saves_look_at(&self->saves, self->options.epoch, found);
     case LS_JOB_NEWEST: {
         const int status = saves_newest(&self->saves, LS_CHECKPOINT_NONE,
                                         !self->options.redo_end, found);

@@ -372,11 +372,13 @@ static int check(const ls_checkpoint_step *self)
         return ls_error(LS_EINVAL, "the node that leads needs a folder");
     if (!(options->seconds >= 0) || options->timeout_ms < 0)
         return ls_error(LS_EINVAL, "seconds or timeout_ms is negative");
-    if (options->on_best && options->retention.metric == NULL)
+    const bool at_best =
+        options->resume == LS_JOB_AT && options->epoch == LS_CHECKPOINT_BEST;
+    if ((options->on_best || at_best) && options->retention.metric == NULL)
         return ls_error(LS_EINVAL, "the best are of a metric: name it");
     if (self->node != NULL && options->calls == NULL)
         return ls_error(LS_EINVAL, "a task with a node needs its calls");
-    return options->resume == LS_JOB_AT && options->epoch < 0
+    return options->resume == LS_JOB_AT && options->epoch < 0 && !at_best
                ? ls_error(LS_EINVAL, "epoch %" PRId64 ": there is none",
                           options->epoch)
                : LS_OK;
@@ -541,6 +543,13 @@ void ls_checkpoint_request(ls_checkpoint_step *step, bool at_once)
     step->wanted = true;
     step->wanted_now = step->wanted_now || at_once;
     ls_mutex_unlock(&step->asker.mutex);
+}
+
+int ls_checkpoint_judge(ls_checkpoint_step *step, int64_t epoch, double value)
+{
+    return isnan(value)
+               ? LS_OK
+               : saves_judge(&step->saves, step->saved_here, epoch, value);
 }
 
 int64_t ls_checkpoint_epoch(ls_checkpoint_step *step)

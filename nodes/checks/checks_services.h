@@ -79,6 +79,7 @@ struct checked_call {
 struct stored {
     service_name data_id;
     const struct service_life *by; /* the coordinator that it was told to */
+    uint64_t draws, most;          /* of all its parts; most: 0: any */
     struct stored *previous;
 };
 

@@ -82,7 +82,32 @@ static int read_epoch(struct saved_policy *out,
                : status;
 }
 
-/* epoch: -1: the newest. Errors: LS_ENOENT there is none. */
+/* By what an evaluator has found, of those that are whole. */
+static int find_best(const struct checkpoint_folder *folder, int64_t *epoch)
+{
+    int64_t *epochs = NULL;
+    size_t n = 0, elsewhere;
+    int status = ls_checkpoints_ranked(folder->checkpoints, PLAN_METRIC, false,
+                                       &epochs, &n);
+    bool found = false;
+    for (size_t i = 0; i < n && status == LS_OK && !found; i++) {
+        status =
+            ls_checkpoints_verify(folder->checkpoints, epochs[i], &elsewhere);
+        found = status == LS_OK;
+        if (found)
+            *epoch = epochs[i];
+        if (status == LS_EPROTO || status == LS_ENOENT)
+            status = LS_OK;
+    }
+    free(epochs);
+    return found || status != LS_OK
+               ? status
+               : ls_error(LS_ENOENT,
+                          "%s: no checkpoint there is whole and was evaluated",
+                          folder->path);
+}
+
+/* Errors: LS_ENOENT there is none. */
 static int look_at_checkpoint(struct saved_policy *out, const char *run,
                               int64_t epoch)
 {
@@ -92,7 +117,9 @@ static int look_at_checkpoint(struct saved_policy *out, const char *run,
         status = ls_checkpoints_open(
             &folder.checkpoints,
             &(struct ls_checkpoints_options){.folder = folder.path});
-    if (status == LS_OK && epoch < 0)
+    if (status == LS_OK && epoch == PLAN_FROM_BEST)
+        status = find_best(&folder, &epoch);
+    else if (status == LS_OK && epoch == PLAN_FROM_NEWEST)
         status = ls_checkpoints_newest(folder.checkpoints, LS_CHECKPOINT_NONE,
                                        true, NULL, NULL, &epoch);
     if (status == LS_OK)
@@ -113,7 +140,7 @@ static int look_at_run(struct saved_policy *out, const char *folder)
     const bool has_last = status == LS_OK;
     if (!has_last && status != LS_ENOENT)
         return status;
-    status = look_at_checkpoint(&saved, folder, -1);
+    status = look_at_checkpoint(&saved, folder, PLAN_FROM_NEWEST);
     const bool has_saved = status == LS_OK;
     if (!has_saved && status != LS_ENOENT && !has_last)
         return status;
@@ -143,8 +170,9 @@ static int open_run(struct saved_policy *out, const char *path, int64_t epoch)
     if (status == LS_OK && !ls_file_exists(folder))
         (void)snprintf(folder, sizeof folder, "%s", path);
     if (status == LS_OK)
-        status = epoch >= 0 ? look_at_checkpoint(out, folder, epoch)
-                            : look_at_run(out, folder);
+        status = epoch != PLAN_FROM_NEWEST
+                     ? look_at_checkpoint(out, folder, epoch)
+                     : look_at_run(out, folder);
     return status;
 }
 
@@ -159,7 +187,7 @@ int saved_policy_open(struct saved_policy *out, const char *path, int64_t epoch)
                         path);
     struct saved_policy saved;
     const bool is_folder = S_ISDIR(about.st_mode);
-    if (!is_folder && epoch >= 0)
+    if (!is_folder && epoch != PLAN_FROM_NEWEST)
         return ls_error(LS_EINVAL,
                         "--epoch is for the folder of a run, and %s is a file",
                         path);

@@ -19,7 +19,8 @@ struct saved_policy {
 /* path:   of a file; of a run's folder, or of all runs of a job: then of the
  *         latest. Of policy.msgpack and the newest checkpoint there it is the
  *         one that is further.
- * epoch:  that of a checkpoint there instead; -1: none.
+ * epoch:  that of a checkpoint there instead, or PLAN_FROM_BEST;
+ *         PLAN_FROM_NEWEST: none.
  * out:    written on success only; give its file to weights_close().
  * Errors: LS_ENOENT there is no such file or epoch, or the run has kept none
  *         yet; LS_EINVAL an epoch of a file; those of weights_open(),

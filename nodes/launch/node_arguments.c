@@ -41,7 +41,9 @@ void node_arguments(struct arguments *to, const struct plan *plan, size_t index,
     arguments_add_pair(to, "--out", out);
     arguments_add_pair(to, "--patience", options->patience);
     arguments_add_pair(to, "--record", options->record);
-    if (options->epoch >= 0)
+    if (options->epoch == PLAN_FROM_BEST)
+        arguments_add_pair(to, "--epoch", "best");
+    else if (options->epoch != PLAN_FROM_NEWEST)
         arguments_add_number(to, "--epoch", (unsigned long)options->epoch);
     if (launch->generation > 0)
         arguments_add_number(to, "--life", launch->generation);

@@ -304,7 +304,7 @@ int role_end(void *self, ls_task *task, int status)
         return LS_OK;
     /* An evaluator has those of the weights that it evaluated. */
     if (role->plan->nodes[role->index].role == PLAN_EVALUATOR)
-        return LS_OK;
+        return role_judge_end(role);
     role->discarded = context->env_step - before->env_step;
     context->env_step = before->env_step;
     context->env_episode = before->env_episode;

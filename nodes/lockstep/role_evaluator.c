@@ -57,6 +57,9 @@ int role_evaluate(ls_step *step, void *self)
     context->eval_value = played.return_sum / (double)played.episodes;
     context->last_eval_value = context->eval_value;
     context->last_eval_iter = context->train_iter;
+    status = role_judge(role);
+    if (status != LS_OK)
+        return status;
     struct report report =
         report_of(role->plan->nodes[role->index].id, REPORT_EVALUATION);
     role_fill(role, task, &report);

@@ -59,6 +59,8 @@ static int take_update(struct role *role, struct ls_online_context *context,
     if (status != LS_OK)
         return status;
     context->train_iter++;
+    if (role->index == role->plan->first)
+        role_ask_save(role, context->train_iter);
     const struct ls_bytes *policy = training_policy(role->training);
     return ls_bytes_set(&context->policy, policy->data, policy->size);
 }

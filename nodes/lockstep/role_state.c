@@ -219,31 +219,34 @@ static struct ls_middleware make_step(struct role *role, ls_task *task,
     const struct plan_checkpoint *asked = &plan->checkpoint;
     const bool leads = role->index == plan->first;
     /* A node that is started again in a run goes on from the newest. */
-    const bool named =
-        asked->from >= 0 && role->generation % PLAN_LIFE_RESTARTS == 0;
-    return ls_mw_checkpoint(task,
-                            &(struct ls_checkpoint_step_options){
-                                .calls = calls,
-                                .group = PLAN_LABEL,
-                                .leader = plan->nodes[plan->first].id,
-                                .run = plan->job,
-                                .folder = leads ? folder : NULL,
-                                .blobs = role->state.blobs,
-                                .resume = named ? LS_JOB_AT : LS_JOB_NEWEST,
-                                .epoch = asked->from,
-                                .redo_end = true,
-                                .every = (uint64_t)asked->every,
-                                .seconds = seconds_of(plan),
-                                .retention = {.last = (size_t)asked->keep_last,
-                                              .every = asked->keep_every},
-                                .behind = true,
-                                .goes_on = asked->goes_on,
-                                .timeout_ms = plan->world.step_timeout_ms,
-                                .before_save = before_save,
-                                .loaded = loaded,
-                                .granted = granted,
-                                .self = role,
-                                .out = &role->state.step});
+    const bool named = asked->from != PLAN_FROM_NEWEST &&
+                       role->generation % PLAN_LIFE_RESTARTS == 0;
+    return ls_mw_checkpoint(
+        task, &(struct ls_checkpoint_step_options){
+                  .calls = calls,
+                  .group = PLAN_LABEL,
+                  .leader = plan->nodes[plan->first].id,
+                  .run = plan->job,
+                  .folder = leads ? folder : NULL,
+                  .blobs = role->state.blobs,
+                  .resume = named ? LS_JOB_AT : LS_JOB_NEWEST,
+                  .epoch = asked->from == PLAN_FROM_BEST ? LS_CHECKPOINT_BEST
+                                                         : asked->from,
+                  .redo_end = true,
+                  .every = (uint64_t)asked->every,
+                  .seconds = seconds_of(plan),
+                  .retention = {.last = (size_t)asked->keep_last,
+                                .every = asked->keep_every,
+                                .best = (size_t)asked->best,
+                                .metric = PLAN_METRIC},
+                  .behind = true,
+                  .goes_on = asked->goes_on,
+                  .timeout_ms = plan->world.step_timeout_ms,
+                  .before_save = before_save,
+                  .loaded = loaded,
+                  .granted = granted,
+                  .self = role,
+                  .out = &role->state.step});
 }
 
 void role_use_state(struct role *role, ls_task *task, ls_rpc *calls)
@@ -261,6 +264,30 @@ void role_use_state(struct role *role, ls_task *task, ls_rpc *calls)
     else
         (void)snprintf(step.error, sizeof step.error, "%s", ls_error_text());
     (void)ls_task_use(task, step);
+}
+
+void role_ask_save(struct role *role, int64_t updates)
+{
+    const struct plan *plan = role->plan;
+    if (plan->checkpoint.best > 0 && updates % plan->every == 0)
+        ls_checkpoint_request(role->state.step, false);
+}
+
+int role_judge(struct role *role)
+{
+    const struct ls_online_context *context = context_of(role);
+    return ls_checkpoint_judge(role->state.step, context->total_step,
+                               context->last_eval_value);
+}
+
+/* Where the best are kept, the epoch of these weights is there, and counts. */
+int role_judge_end(struct role *role)
+{
+    const struct ls_online_context *context = context_of(role);
+    const bool is_known = context->train_iter > 0 &&
+                          context->last_eval_iter == context->train_iter;
+    return is_known && role->plan->checkpoint.best == 0 ? role_judge(role)
+                                                        : LS_OK;
 }
 
 void role_state_fini(struct role *role)

@@ -40,6 +40,14 @@ struct role_state {
  * it once the task runs. The first error is kept by the task. */
 void role_use_state(struct role *role, ls_task *task, ls_rpc *calls);
 void role_state_fini(struct role *role);
+/* The learner, after so many updates: where the best are kept, weights that
+ * will be evaluated are saved. */
+void role_ask_save(struct role *role, int64_t updates);
+/* An evaluator: what it has found of the weights that this iteration began
+ * with, which are those of its epoch. */
+LS_MUST_USE int role_judge(struct role *role);
+/* The same of the state in which the run ends, if it was evaluated. */
+LS_MUST_USE int role_judge_end(struct role *role);
 /* The learner goes on with what was loaded, if anything was: what
  * training_begin() begins with. */
 LS_MUST_USE int role_begin_training(struct role *role);

@@ -233,8 +233,9 @@ static void read_checkpoint(struct plan_checkpoint *checkpoint,
         ls_config_int(section, "keep_last", 2, 1, INT32_MAX);
     checkpoint->keep_every =
         ls_config_int(section, "keep_every", 0, 0, INT32_MAX);
+    checkpoint->best = ls_config_int(section, "best", 0, 0, INT32_MAX);
     checkpoint->goes_on = ls_config_choice(section, "on_fail", 0, on_fail) == 1;
-    checkpoint->from = -1;
+    checkpoint->from = PLAN_FROM_NEWEST;
 }
 
 static void read_job(struct plan *plan, ls_config_section *root)

@@ -18,6 +18,11 @@ struct limit {
     const char *instead;
 };
 
+static const char of_coordinators[] =
+    "a coordinator has its journal, and a learner of it commits its policy "
+    "each coordinator.send_policy_freq iterations; leave it out, or say "
+    "checkpoint.replay";
+
 static const struct limit limits[] = {
     {NULL, "plugin", IN_STEP | SERVICE, "they load none; leave it out"},
     {"env", NULL, IN_STEP | SERVICE, "they load no plugin; leave it out"},
@@ -29,14 +34,16 @@ static const struct limit limits[] = {
     {"learner", NULL, IN_STEP | SERVICE, "they learn nothing; leave it out"},
     {"learner", "ranks", SERVICE,
      "with driver: bus all learners share each batch; leave it out"},
-    {"checkpoint", "replay", 0,
-     "a replay buffer is the coordinator's, and its samples stay with the "
-     "collectors that made them and end with them; a run that goes on fills "
-     "it anew; leave it out"},
-    {"checkpoint", NULL, IN_STEP,
-     "a coordinator has its journal, and a learner of it commits its policy "
-     "each coordinator.send_policy_freq iterations; members have nothing to "
-     "save; leave it out"},
+    {"checkpoint", NULL, IN_STEP | SERVICE,
+     "members have nothing to save; leave it out"},
+    {"checkpoint", "every", IN_STEP | MEMBERS, of_coordinators},
+    {"checkpoint", "seconds", IN_STEP | MEMBERS, of_coordinators},
+    {"checkpoint", "keep_last", IN_STEP | MEMBERS, of_coordinators},
+    {"checkpoint", "keep_every", IN_STEP | MEMBERS, of_coordinators},
+    {"checkpoint", "best", IN_STEP | MEMBERS, of_coordinators},
+    {"checkpoint", "on_fail", IN_STEP | MEMBERS, of_coordinators},
+    {"checkpoint", "replay", SERVICE | MEMBERS,
+     "it is for jobs with a coordinator, whose buffer it keeps; leave it out"},
     {"coordinator", NULL, SERVICE,
      "there is no node of the role coordinator to heed it"},
     {"barrier", NULL, MEMBERS,
@@ -131,5 +138,10 @@ void plan_refuse_keys(const struct plan *plan, ls_config_section *root)
                           "evaluator does nothing in a job in lock step "
                           "without a node that evaluates: add "
                           "{role: evaluator} to nodes");
+    if (kind == IN_STEP && plan_count(plan, PLAN_EVALUATOR) == 0 &&
+        ls_config_has(ls_config_section_at(root, "checkpoint"), "best"))
+        ls_config_problem(ls_config_section_at(root, "checkpoint"), "best",
+                          "checkpoint.best needs a node that finds out how "
+                          "good each is: add {role: evaluator} to nodes");
     refuse_places(plan, root);
 }

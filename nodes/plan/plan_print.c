@@ -6,6 +6,7 @@
 #include "json.h"
 #include "plan.h"
 #include "plan_lease.h"
+#include "work_kinds.h"
 
 /* What a table shows of a node. */
 struct row {
@@ -49,28 +50,92 @@ static void print_node(const struct plan *plan, size_t index,
     printf("\n");
 }
 
+/* What a work of each kind is. */
+static void print_learner(const struct plan *plan)
+{
+    const struct fsm_options *fsm = &plan->service.fsm;
+    char until[64] = "until it is solved";
+    if (fsm->iterations > 0)
+        (void)snprintf(until, sizeof until, "%lld iterations",
+                       (long long)fsm->iterations);
+    printf("%s, batches of %lld samples of %lld steps", until,
+           (long long)fsm->batch_size,
+           (long long)(fsm->unroll_len / fsm->split));
+}
+
+static void print_collector(const struct plan *plan)
+{
+    const struct fsm_options *fsm = &plan->service.fsm;
+    if (fsm->samples_per_work > 0)
+        printf("%lld trajectories", (long long)fsm->samples_per_work);
+    else
+        printf("as long as somebody learns, trajectories");
+    printf(" of %lld steps", (long long)fsm->unroll_len);
+}
+
+static void print_evaluation(const struct plan *plan)
+{
+    const double interval_s =
+        (double)plan->service.fsm.eval_interval / (double)LS_NS_PER_S;
+    printf("%zu episode%s", plan->episodes, plan->episodes == 1 ? "" : "s");
+    if (interval_s > 0.0)
+        printf(" every %g s", interval_s);
+}
+
+static void (*const print_work[WORK_KINDS])(const struct plan *plan) = {
+    [WORK_LEARNER] = print_learner,
+    [WORK_COLLECTOR] = print_collector,
+    [WORK_EVALUATION] = print_evaluation,
+};
+
+static double wait_s(const struct plan *plan, enum work_kind kind)
+{
+    return (double)work_expiry(&plan->service.fsm, kind) / (double)LS_NS_PER_S;
+}
+
+static size_t ranks_of(const struct plan *plan, enum work_kind kind)
+{
+    return work_rows[kind].shared ? plan_ranks(plan) : 1;
+}
+
+/* Who does it: "a learner", "2 ranks of 3 learners". */
+static void print_doers(const struct plan *plan, enum work_kind kind)
+{
+    const char *const role = pool_role_names[work_rows[kind].role];
+    if (ranks_of(plan, kind) > 1)
+        printf("%zu ranks of %zu %ss", ranks_of(plan, kind),
+               plan_count(plan, PLAN_LEARNER), role);
+    else
+        printf("a %s", role);
+}
+
+static void print_works(const struct plan *plan)
+{
+    for (size_t i = 0; i < WORK_KINDS; i++) {
+        printf("%s work: ", work_rows[i].name);
+        print_work[i](plan);
+        printf("; by ");
+        print_doers(plan, (enum work_kind)i);
+        printf(" within %g s%s\n", wait_s(plan, (enum work_kind)i),
+               work_rows[i].first ? ", before other works" : "");
+    }
+}
+
 static void print_service(const struct plan *plan)
 {
     const struct plan_service *service = &plan->service;
     const int64_t kept = plan_samples_kept(plan);
-    char until[64] = "until it is solved", shared[80] = "";
     const struct fsm_options *fsm = &service->fsm;
-    if (fsm->iterations > 0)
-        (void)snprintf(until, sizeof until, "%lld iterations",
-                       (long long)fsm->iterations);
-    if (plan_ranks(plan) > 1)
-        (void)snprintf(shared, sizeof shared,
-                       ", shared by %zu ranks of %zu learners",
-                       plan_ranks(plan), plan_count(plan, PLAN_LEARNER));
-    printf("\nlearner work: %s, batches of %lld samples of %lld steps%s\n",
-           until, (long long)fsm->batch_size,
-           (long long)(fsm->unroll_len / fsm->split), shared);
+    printf("\n");
+    print_works(plan);
     printf(
         "replay: %s, up to %lld samples%s; data and policies: %s\n",
         plan_replay_name(plan), (long long)kept,
         (uint64_t)kept < fsm->replay.capacity ? ", all that data.max_mib takes"
                                               : "",
         service->store == PLAN_STORE_BUS ? "over the bus" : service->path_data);
+    if (fsm->keeps_samples)
+        printf("what is in the replay buffer outlives the coordinator\n");
 }
 
 static void print_sizes(const struct plan *plan)
@@ -184,8 +249,16 @@ static void write_service(const struct plan *plan, ls_writer *out)
     json_int(out, "samples_per_work", fsm->samples_per_work);
     json_int(out, "unroll", fsm->unroll_len);
     json_int(out, "split", fsm->split);
-    json_int(out, "ranks", (int64_t)plan_ranks(plan));
     json_int(out, "channel", service->channel);
+    ls_write_string(out, "works");
+    ls_write_array(out, WORK_KINDS);
+    for (size_t i = 0; i < WORK_KINDS; i++) {
+        ls_write_map(out, 4);
+        json_string(out, "work", work_rows[i].name);
+        json_string(out, "role", pool_role_names[work_rows[i].role]);
+        json_int(out, "ranks", (int64_t)ranks_of(plan, (enum work_kind)i));
+        json_double(out, "wait_s", wait_s(plan, (enum work_kind)i));
+    }
     json_string(out, "replay", plan_replay_name(plan));
     json_int(out, "samples_kept", plan_samples_kept(plan));
     json_string(out, "store", plan_store_names[service->store]);

@@ -219,6 +219,31 @@ static void read_data(struct plan *plan, ls_config_section *section)
                           fsm->data_home);
 }
 
+/* Each life reads all that there is. */
+#define REPLAY_KEPT_MAX 1000000
+
+static void read_kept(struct plan *plan, ls_config_section *section)
+{
+    struct plan_service *service = &plan->service;
+    service->fsm.keeps_samples = ls_config_bool(section, "replay", false);
+    if (!service->fsm.keeps_samples)
+        return;
+    if (service->store != PLAN_STORE_FILES)
+        ls_config_problem(section, "replay",
+                          "with coordinator.data.store: bus the samples stay "
+                          "with the collectors that made them, and end with "
+                          "them; say coordinator.data.store: files");
+    if (!service->journal)
+        ls_config_problem(section, "replay",
+                          "the buffer is kept in the journal, and "
+                          "coordinator.journal is false");
+    if (service->fsm.replay.capacity > REPLAY_KEPT_MAX)
+        ls_config_problem(section, "replay",
+                          "a buffer of up to %d samples is kept; "
+                          "coordinator.replay.capacity is %zu",
+                          REPLAY_KEPT_MAX, service->fsm.replay.capacity);
+}
+
 void plan_read_service(struct plan *plan, ls_config_section *root)
 {
     ls_config_section *section = ls_config_section_at(root, "coordinator");
@@ -228,6 +253,7 @@ void plan_read_service(struct plan *plan, ls_config_section *root)
     read_assignment(plan, section);
     read_replay(&plan->service.fsm, ls_config_section_at(section, "replay"));
     read_data(plan, ls_config_section_at(section, "data"));
+    read_kept(plan, ls_config_section_at(root, "checkpoint"));
 }
 
 void plan_fini_service(struct plan_service *service)

@@ -11,6 +11,8 @@
 #include "lockstep/config.h"
 #include "lockstep/runtime.h"
 
+#include "plan.h"
+
 enum option_kind {
     OPTION_SEED,
     OPTION_SET,
@@ -133,7 +135,7 @@ static const struct option_spec {
     {"--fresh", OPTION_FRESH, NULL, ON(COMMAND_RUN) | ON(COMMAND_NODE)},
     {"--resume", OPTION_RESUME, "latest, or the number of a run",
      ON(COMMAND_RUN)},
-    {"--epoch", OPTION_EPOCH, "the epoch of a checkpoint",
+    {"--epoch", OPTION_EPOCH, "best, or the epoch of a checkpoint",
      ON(COMMAND_RUN) | ON(COMMAND_NODE) | ON_POLICY},
     {"--gone", OPTION_GONE, "ids", ON(COMMAND_NODE)},
     {"--wait-ms", OPTION_WAIT_MS, "milliseconds", ON(COMMAND_CALL)},
@@ -191,6 +193,18 @@ static int parse_whole(const char *name, const char *text, uint64_t max,
                        uint64_t *out)
 {
     return parse_between(name, text, 0, max, out);
+}
+
+static int parse_epoch(const char *name, const char *text, int64_t *out)
+{
+    uint64_t epoch = 0;
+    if (strcmp(text, "best") == 0) {
+        *out = PLAN_FROM_BEST;
+        return LS_OK;
+    }
+    const int status = parse_whole(name, text, INT64_MAX, &epoch);
+    *out = (int64_t)epoch;
+    return status;
 }
 
 static int parse_seconds(const char *name, const char *text, double *out)
@@ -729,12 +743,8 @@ static int parse_value(struct options *out, const struct option_spec *spec,
     case OPTION_KEEP_BEST:
         return parse_between(spec->name, text, 1, INT32_MAX,
                              &out->checkpoint.keep_best);
-    case OPTION_EPOCH: {
-        uint64_t epoch = 0;
-        const int status = parse_whole(spec->name, text, INT64_MAX, &epoch);
-        out->epoch = (int64_t)epoch;
-        return status;
-    }
+    case OPTION_EPOCH:
+        return parse_epoch(spec->name, text, &out->epoch);
     case OPTION_ATTACH:
         if (out->n_attach == OPTIONS_REPEATS_MAX)
             return ls_error(LS_EINVAL, "--attach: at most %d of them",
@@ -801,7 +811,10 @@ static int parse_option(struct options *out, int argc, char **argv, int *at)
         return ls_error(LS_EINVAL, "%s takes no value, and \"%s\" was given",
                         text, value);
     if (spec->kind == OPTION_RESUME && value == NULL)
-        value = *at + 1 < argc && is_run(argv[*at + 1]) ? argv[++*at] : latest;
+        value = *at + 1 < argc && (is_run(argv[*at + 1]) ||
+                                   strcmp(argv[*at + 1], "best") == 0)
+                    ? argv[++*at]
+                    : latest;
     if (spec->value != NULL && value == NULL) {
         if (*at + 1 >= argc)
             return ls_error(LS_EINVAL, "%s: %s must follow it", text,
@@ -929,7 +942,8 @@ static int check_words(const struct options *options)
 static int check_resume(const struct options *options)
 {
     if (options->resume == NULL)
-        return options->epoch >= 0 && (options->fresh || options->record)
+        return options->epoch != PLAN_FROM_NEWEST &&
+                       (options->fresh || options->record)
                    ? ls_error(LS_EINVAL,
                               "--epoch is of a run that is resumed: "
                               "leave out it or %s",
@@ -937,8 +951,12 @@ static int check_resume(const struct options *options)
                    : LS_OK;
     if (!is_run(options->resume))
         return ls_error(LS_EINVAL,
-                        "--resume=%s: expected latest, or the number of a run",
-                        options->resume);
+                        "--resume=%s: expected latest, or the number of a "
+                        "run%s",
+                        options->resume,
+                        strcmp(options->resume, "best") == 0
+                            ? "; its best checkpoint is --epoch best"
+                            : "");
     if (options->fresh || options->record != NULL)
         return ls_error(LS_EINVAL,
                         "%s begins a new run: leave out it or --resume",
@@ -990,7 +1008,7 @@ int options_parse(struct options *out, int argc, char **argv)
 {
     struct options options = {.report_fd = -1,
                               .secret_fd = -1,
-                              .epoch = -1,
+                              .epoch = PLAN_FROM_NEWEST,
                               .n_seeds = 100,
                               .wait_ms = 10000,
                               .every_s = 1.0};
@@ -1016,7 +1034,7 @@ int options_parse(struct options *out, int argc, char **argv)
     }
     if (status == LS_OK)
         status = check_complete(&options);
-    if (options.command == COMMAND_RUN && options.epoch >= 0 &&
+    if (options.command == COMMAND_RUN && options.epoch != PLAN_FROM_NEWEST &&
         options.resume == NULL)
         options.resume = "latest";
     if (status == LS_OK)

@@ -37,6 +37,7 @@ static void add_checks(struct checks_figures *sum,
     sum->versions += one->versions;
     sum->takeovers += one->takeovers;
     sum->joined += one->joined;
+    sum->carried += one->carried;
 }
 
 static void add(struct simulated_figures *sum,

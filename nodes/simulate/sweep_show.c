@@ -75,6 +75,8 @@ static void print_services(const struct checks_figures *sum)
                    output_count((int64_t)sum->batches).text,
                    output_count((int64_t)sum->versions).text);
     output_row("samples", text);
+    if (sum->carried > 0)
+        output_row("carried over", output_count((int64_t)sum->carried).text);
 }
 
 static void print_mistakes(const struct checks_figures *sum)
@@ -178,6 +180,7 @@ static void write_checks(ls_writer *out, const struct checks_figures *sum)
     json_int(out, "versions", (int64_t)sum->versions);
     json_int(out, "takeovers", (int64_t)sum->takeovers);
     json_int(out, "joined", (int64_t)sum->joined);
+    json_int(out, "carried", (int64_t)sum->carried);
 }
 
 static void write_network(ls_writer *out, const struct ls_network_stats *sum)

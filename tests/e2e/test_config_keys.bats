@@ -219,7 +219,11 @@ sim does nothing in a job in lock step: " \
         "configs/cartpole.yaml nodes.0.labels=fast \
 labels does nothing: no job chooses nodes by them" \
         "configs/service.yaml checkpoint.replay=true \
-checkpoint.replay does nothing in a service job: a replay buffer is" \
+with coordinator.data.store: bus the samples stay with the collectors" \
+        "configs/cartpole.yaml checkpoint.replay=true \
+checkpoint.replay does nothing in a job in lock step: it is for jobs" \
+        "configs/service.yaml checkpoint.best=3 \
+checkpoint.best does nothing in a service job: a coordinator has its journal" \
         "configs/service.yaml coordinator.replay.error_buffer=99 \
 error_buffer goes with samples_per_insert" \
         "configs/barrier.yaml stop.env_step=3 \

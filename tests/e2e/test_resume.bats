@@ -27,6 +27,23 @@ saved() {
         sed 's/.*"epoch":\([0-9]*\).*/\1/' | xargs
 }
 
+# judged FOLDER: these, each with what it is worth: "0:- 1:15.5".
+judged() {
+    "$LOCKSTEP" checkpoint ls "$1/1" --json |
+        sed 's/.*"epoch":\([0-9]*\).*"return":\([0-9.]*\).*/\1:\2/
+             s/.*"epoch":\([0-9]*\).*/\1:-/' | xargs
+}
+
+# best_of N JUDGED...: the N that are worth most, and the newest, ascending.
+best_of() {
+    local n=$1
+    shift
+    {
+        printf '%s\n' "$@" | grep -v ':-' | sort -t: -k2,2gr -k1,1gr | head -n "$n"
+        printf '%s\n' "${@: -1}"
+    } | sort -t: -k1,1g -u | xargs
+}
+
 # cut FOLDER COPY: a copy of it, of a run that nobody ended.
 cut() {
     rm -rf "$2"
@@ -154,6 +171,63 @@ told() {
     [ "$(saved kept)" = "0 4 8 10" ]
     same every seconds
     same every kept
+}
+
+# bats test_tags=slow
+@test "the best by evaluation are kept, and can be played and gone on from" {
+    local best=(--as sim --seed 3 --set checkpoint.keep_last=1)
+    learn all --as sim --seed 3 "${all[@]}"
+    run judged all
+    [[ $output == "0:- 1:"* ]]
+    local -a every
+    read -ra every <<<"$output"
+    [ "${every[-1]#*:}" = "${every[-2]#*:}" ] # both are of the same weights
+    unset "every[-1]"
+    learn out "${best[@]}" --set checkpoint.best=3
+    run judged out
+    [ "$output" = "$(best_of 3 "${every[@]}" "$((${#every[@]})):-")" ]
+    local solved=${every[-1]}
+    run "$LOCKSTEP" eval out/1 --epoch best --json
+    [ "$status" -eq 0 ]
+    says "node-0.00000${solved%:*}"
+    says "\"return\":${solved#*:}"
+    "$LOCKSTEP" export out/1 --epoch best --out best
+    "$LOCKSTEP" export out/1 --epoch "${solved%:*}" --out solved
+    cmp best solved
+    # Only what is evaluated is saved for it.
+    exit=1
+    learn third "${best[@]}" --set checkpoint.best=2 --set evaluator.every=3 \
+        --set evaluator.solved=501 --set stop.env_step=12000
+    [ "$(judged third | wc -w)" = 3 ]
+    [[ $(judged third) =~ ^(3|6):[0-9.]*\ (6|9):[0-9.]*\ [0-9]*:-$ ]]
+}
+
+# bats test_tags=slow
+@test "also in a run that is killed, and one that goes on from the best" {
+    local args=(--as processes --seed 3 --set checkpoint.keep_last=1
+        --set checkpoint.best=3 --set evaluator.solved=501
+        --set stop.env_step=20000)
+    exit=1
+    learn whole "${args[@]}"
+    killed_at 7 "${args[@]}"
+    learn cut "${args[@]}"
+    same whole cut
+    [ "$(judged whole)" = "$(judged cut)" ]
+    cut whole cut
+    learn cut "${args[@]}" --epoch best
+    says "resuming the interrupted run in cut/1"
+    same whole cut
+    [ "$(judged whole)" = "$(judged cut)" ]
+    rm -rf cut
+    learn none --as sim --seed 3 --set evaluator.every=1000 \
+        --set stop.env_step=3000
+    cut none cut
+    run "$LOCKSTEP" run "$cartpole" --as sim --seed 3 --out cut --epoch best
+    [ "$status" -eq 78 ]
+    says "has the metric return"
+    run "$LOCKSTEP" eval cut/1 --epoch best
+    [ "$status" -ne 0 ]
+    says "was evaluated"
 }
 
 @test "a save that fails ends the run, or it goes on" {

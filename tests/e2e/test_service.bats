@@ -232,6 +232,37 @@ stderr_has() {
     done
 }
 
+# bats test_tags=slow
+@test "checkpoint.replay: what is in the buffer outlives the run, if it is whole" {
+    local pid file n=0 keep=(--set coordinator.data.store=files --out kept
+        --set checkpoint.replay=true --set coordinator.replay.mode=priority)
+    begin "${keep[@]}"
+    learns
+    kill -STOP "${pid_of[run]}"
+    kill -9 "${nodes[@]}" "${pid_of[run]}"
+    wait "${pid_of[run]}" || true
+    for pid in "${nodes[@]}"; do
+        timeout 30 tail --pid="$pid" -f /dev/null
+    done
+    for file in kept/1/data/*; do
+        ((n++ % 2)) ||
+            printf X | dd of="$file" bs=1 seek=50 conv=notrunc status=none
+    done
+    [ $n -gt 8 ]
+    LS_LOG=info start again run job.yaml --json --timeout 100 "${keep[@]}"
+    stderr_has "samples of an earlier life are there" again
+    grep -qE ': [1-9][0-9]* samples of an earlier .* [1-9][0-9]* are lost' \
+        again.err
+    grep -q 'a sample is lost: .*kept/1/data/d' again.err
+    event again '"evaluation"'
+    touch solved
+    finish again
+    [ "$code" -eq 0 ]
+    last_line "$rest"
+    [ "$(field evicted_lost)" -gt 0 ]
+    [ "$(ls -A kept/latest)" = $'policy.msgpack\nrecord' ]
+}
+
 @test "who was frozen, and declared lost, rejoins as a new member and works on" {
     local id pid other
     begin --set world.heartbeat_ms=100 --set world.silence_ms=400
@@ -350,4 +381,10 @@ stderr_has() {
     [ "$status" -eq 0 ]
     says "coordinator"
     says "learner work: until it is solved"
+    says "collector work: 12 trajectories of 128 steps; by a collector within 30 s"
+    says "evaluation work: 20 episodes"
+    says "by a collector within 30 s, before other works"
+    run "$LOCKSTEP" check "$SOURCE_DIR/configs/cartpole-service.yaml" --json \
+        --set coordinator.learner_expiry_s=7
+    says '{"work":"learner","role":"learner","wait_s":7'
 }

@@ -139,7 +139,7 @@ stderr_has() {
 
 @test "check shows the ranks" {
     run -0 "$LOCKSTEP" check job.yaml
-    says "shared by 2 ranks of 2 learners"
+    says "by 2 ranks of 2 learners within 600 s"
     run -0 "$LOCKSTEP" check job.yaml --json
     says '"ranks":2'
 }

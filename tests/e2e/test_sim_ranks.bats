@@ -33,9 +33,10 @@ above() {
     (($(field joined) > $(seeds 20)))
 }
 
-@test "everything at once, with three ranks and files in place of the bus" {
+@test "everything at once, with three ranks and a buffer that is kept" {
     holds 10 --set learner.ranks=3 --set coordinator.batch=3 \
-        --set coordinator.data.store=files
+        --set coordinator.data.store=files --set checkpoint.replay=true
+    above takeovers carried
 }
 
 @test "each rank is killed in turn, and no iteration is committed twice" {

@@ -49,6 +49,16 @@ above() {
     holds 20 --set coordinator.data.store=files
 }
 
+@test "everything at once, with a buffer that is kept" {
+    local kept=(--set coordinator.data.store=files --set checkpoint.replay=true)
+    holds 30 "${kept[@]}"
+    above takeovers carried power full
+    holds 20 "${kept[@]}" --set coordinator.replay.mode=priority \
+        --set coordinator.replay.max_times_sampled=2 \
+        --set coordinator.split=2
+    above takeovers carried
+}
+
 @test "a coordinator that comes back takes over what is held" {
     printf 'script: [{at: 1, kill: 0, for_ms: 300}]\n' >k.yaml
     holds 20 --faults k.yaml

@@ -34,7 +34,8 @@ static void forget(struct records *records)
 
 static fsm *make(void)
 {
-    const struct fsm_options options = small_core_options();
+    struct fsm_options options = small_core_options();
+    options.keeps_samples = options.data_stays = true;
     fsm *machine = NULL;
     must(fsm_create(&machine, &options) == LS_OK);
     return machine;

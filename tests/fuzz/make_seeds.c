@@ -496,8 +496,10 @@ static void files(void)
     vault("elsewhere", 1, "../e+");
 }
 
-/* What a learner and a collector answer. False: nothing. */
-static bool write_answer(const struct fsm_action *asked, uint64_t number)
+/* What a learner and a collector answer. False: nothing. right: what the
+ * collector brings is taken; else it is refused. */
+static bool write_answer(const struct fsm_action *asked, uint64_t number,
+                         bool right)
 {
     struct sample sample = sample_named("d.1");
     const struct collector_data data = {.key = {"collect_2", 1},
@@ -505,7 +507,8 @@ static bool write_answer(const struct fsm_action *asked, uint64_t number)
                                         .n = 1,
                                         .samples = &sample};
     (void)snprintf(sample.data_id, sizeof sample.data_id, "d%d", (int)number);
-    sample.parts = 2; /* as fuzz_core.c and fuzz_recall.c have it */
+    (void)snprintf(sample.task_id, sizeof sample.task_id, "collect_2");
+    sample.parts = right ? 1 : 2;
     ls_writer_clear(writer);
     if (asked->kind == FSM_CONNECT)
         service_nothing_write(writer);
@@ -525,10 +528,12 @@ static bool write_answer(const struct fsm_action *asked, uint64_t number)
     return true;
 }
 
-/* What a coordinator records in the first moments of a job. */
-static void records(void)
+/* What a coordinator records in the first moments of a job. keeps: also of its
+ * samples. */
+static void records(bool keeps)
 {
     struct fsm_options options = small_core_options();
+    options.keeps_samples = options.data_stays = keeps;
     options.samples_per_work = 2;
     options.unroll_len = 32;
     static unsigned char bytes[1 << 14], answers[1 << 14];
@@ -546,7 +551,7 @@ static void records(void)
             n += action.size;
         }
         if ((action.kind != FSM_CONNECT && action.kind != FSM_CALL) ||
-            !write_answer(&action, action.number))
+            !write_answer(&action, action.number, keeps))
             continue;
         const struct fuzz_bytes answer = fuzz_written(writer);
         unsigned char *const at = answers + n_answers;
@@ -561,8 +566,9 @@ static void records(void)
                                                      .size = answer.size}) ==
              LS_OK);
     }
-    seed("recall", "records", NULL, 0, bytes, n);
-    seed("fsm", "answers", NULL, 0, answers, n_answers);
+    seed("recall", keeps ? "samples" : "records", NULL, 0, bytes, n);
+    if (!keeps)
+        seed("fsm", "answers", NULL, 0, answers, n_answers);
     ls_writer_clear(writer);
     fsm_destroy(&machine);
 }
@@ -611,7 +617,8 @@ int main(int argc, char **argv)
     policy();
     reports();
     leases();
-    records();
+    records(false);
+    records(true);
     files();
     recording();
     ls_writer_destroy(&writer);

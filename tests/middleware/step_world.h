@@ -39,6 +39,7 @@ struct site {
     int64_t fills_at; /* the disk is full in the save of this epoch */
     int64_t late_at, late_until; /* it is not ready for that save until then */
     bool no_barrier;
+    bool judges; /* what an iteration begins with, as it works */
     /* What it has. */
     int64_t total;
     struct ls_rng random;
@@ -55,7 +56,8 @@ struct site {
     size_t n_saved, n_prepared;
     uint64_t failures;
     int64_t epoch;
-    char kept[128]; /* epochs in its folder: "3 4 7" */
+    char kept[128];   /* epochs in its folder: "3 4 7" */
+    char judged[256]; /* metrics there: "3 -, 4 7.5" */
 };
 
 struct step_world {
@@ -70,6 +72,12 @@ struct step_world {
     void *self;
 };
 
+/* How good it is, which is found out late. */
+static inline double worth_of(int64_t total)
+{
+    return total % 7 == 0 ? (double)NAN : (double)(total % 7);
+}
+
 /* ---- its steps ----------------------------------------------------------- */
 
 static inline int work(ls_step *step, void *self)
@@ -78,6 +86,9 @@ static inline int work(ls_step *step, void *self)
     const struct ls_online_context *context = ls_step_context(step);
     if (site->begun_at < 0)
         site->begun_at = context->total_step;
+    if (site->judges)
+        assert_ok(ls_checkpoint_judge(site->step, context->total_step,
+                                      worth_of(site->total)));
     if (site->rests_ns > 0)
         assert_ok(ls_step_sleep(step, (int)(site->rests_ns / LS_NS_PER_MS)));
     site->total += (int64_t)(ls_rng_next(&site->random) % 1000);
@@ -189,11 +200,27 @@ static inline int site_begin(struct site *site)
     return status == LS_OK ? ls_node_start(site->node) : status;
 }
 
+static inline void site_look_at(struct site *site, ls_checkpoints *checkpoints,
+                                int64_t epoch)
+{
+    struct ls_checkpoint_manifest manifest = {.n_entries = 0};
+    const size_t kept = strlen(site->kept), judged = strlen(site->judged);
+    char value[16] = "-";
+    if (ls_checkpoints_manifest(checkpoints, epoch, &manifest) == LS_OK &&
+        manifest.n_metrics > 0)
+        (void)snprintf(value, sizeof value, "%g", manifest.metrics[0].value);
+    ls_checkpoint_manifest_clear(&manifest);
+    (void)snprintf(site->kept + kept, sizeof site->kept - kept, "%s%d",
+                   kept > 0 ? " " : "", (int)epoch);
+    (void)snprintf(site->judged + judged, sizeof site->judged - judged,
+                   "%s%d %s", judged > 0 ? ", " : "", (int)epoch, value);
+}
+
 static inline void site_look(struct site *site)
 {
     ls_checkpoints *checkpoints;
     int64_t *epochs = NULL;
-    size_t n = 0, used = 0;
+    size_t n = 0;
     if (site->options.folder == NULL ||
         ls_checkpoints_open(&checkpoints,
                             &(struct ls_checkpoints_options){
@@ -201,8 +228,7 @@ static inline void site_look(struct site *site)
         return;
     assert_ok(ls_checkpoints_list(checkpoints, &epochs, &n));
     for (size_t i = 0; i < n; i++)
-        used += (size_t)snprintf(site->kept + used, sizeof site->kept - used,
-                                 "%s%d", i > 0 ? " " : "", (int)epochs[i]);
+        site_look_at(site, checkpoints, epochs[i]);
     free(epochs);
     assert_ok(ls_checkpoints_close(&checkpoints));
 }

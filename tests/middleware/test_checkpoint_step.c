@@ -171,6 +171,217 @@ TEST(whenever_a_metric_is_better_than_ever)
     world_play(&world, 1, save_the_best);
 }
 
+/* ---- what is known late -------------------------------------------------- */
+
+static void judge(struct site *site)
+{
+    site->judges = site->id == 3;
+    site->options.metric = NULL;
+    site->options.behind = site->world->seed == 2;
+    if (site->world->seed == 3 && site->id != 1)
+        site->options.folder = NULL;
+    site->options.retention =
+        (struct ls_checkpoint_retention){.metric = "worth", .last = 1};
+    if (site->world->self != NULL)
+        site->options.retention.best = *(const size_t *)site->world->self;
+}
+
+/* The third node's totals, and what they are worth: 0, which is NaN; … */
+static void expect_judged(char *text, size_t size, const char *epochs)
+{
+    const char *at = epochs;
+    for (text[0] = '\0'; *at != '\0'; at += strspn(at, " ")) {
+        char *end;
+        const int64_t epoch = strtol(at, &end, 10);
+        const double worth = worth_of(total_after(3, epoch));
+        const size_t used = strlen(text);
+        at = end;
+        if (isnan(worth) || epoch == LAST)
+            (void)snprintf(text + used, size - used, "%s%d -",
+                           used > 0 ? ", " : "", (int)epoch);
+        else
+            (void)snprintf(text + used, size - used, "%s%d %g",
+                           used > 0 ? ", " : "", (int)epoch, worth);
+    }
+}
+
+/* What the retention leaves of 0 … LAST. */
+static void expect_kept(char *text, size_t size, size_t best)
+{
+    bool kept[LAST + 1] = {false};
+    for (size_t i = 0; i < best; i++) {
+        int at = -1;
+        for (int epoch = 0; epoch < LAST; epoch++) {
+            const double worth = worth_of(total_after(3, epoch));
+            if (!kept[epoch] && !isnan(worth) &&
+                (at < 0 || worth >= worth_of(total_after(3, at))))
+                at = epoch;
+        }
+        if (at >= 0)
+            kept[at] = true;
+    }
+    kept[LAST] = true;
+    text[0] = '\0';
+    for (int epoch = 0; epoch <= LAST; epoch++)
+        if (kept[epoch])
+            (void)snprintf(text + strlen(text), size - strlen(text), "%s%d",
+                           text[0] != '\0' ? " " : "", epoch);
+}
+
+static void judge_each(struct step_world *world)
+{
+    const struct site *first = &world->sites[0];
+    const size_t *best = world->self;
+    char kept[64], judged[256];
+    (void)life(world);
+    went_well(world);
+    have_totals(world, LAST);
+    expect_kept(kept, sizeof kept, best != NULL ? *best : 0);
+    if (best == NULL)
+        strcpy(kept, "0 1 2 3 4 5 6 7");
+    assert_string_equal(first->kept, kept);
+    expect_judged(judged, sizeof judged, kept);
+    assert_string_equal(first->judged, judged);
+    for (size_t i = 0; i < first->n_saved; i++)
+        assert_true(isnan(first->metric[i])); /* as they were saved */
+}
+
+static void all_kept(struct site *site)
+{
+    judge(site);
+    site->options.retention.last = 0;
+}
+
+TEST(what_an_epoch_is_worth_is_known_when_the_next_is_saved)
+{
+    struct step_world world = {.tune = all_kept};
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; seed++)
+        world_play(&world, seed, judge_each);
+}
+
+TEST(and_then_the_best_are_kept)
+{
+    (void)state;
+    for (size_t best = 1; best <= LAST + 1; best++) {
+        struct step_world world = {.tune = judge, .self = &best};
+        world_play(&world, 1 + best % 3, judge_each);
+    }
+}
+
+static void two_judge(struct site *site)
+{
+    all_kept(site);
+    site->judges = site->id > 1;
+}
+
+static void take_the_mean(struct step_world *world)
+{
+    char expected[256] = "";
+    (void)life(world);
+    went_well(world);
+    for (int epoch = 0; epoch < LAST; epoch++) {
+        const double two = worth_of(total_after(2, epoch)),
+                     three = worth_of(total_after(3, epoch));
+        const double mean = isnan(two)     ? three
+                            : isnan(three) ? two
+                                           : (two + three) / 2;
+        char text[16] = "-";
+        if (!isnan(mean))
+            (void)snprintf(text, sizeof text, "%g", mean);
+        (void)snprintf(expected + strlen(expected),
+                       sizeof expected - strlen(expected), "%d %s, ", epoch,
+                       text);
+    }
+    strcat(expected, "7 -");
+    assert_string_equal(world->sites[0].judged, expected);
+}
+
+TEST(if_several_know_it_by_their_mean)
+{
+    struct step_world world = {.tune = two_judge};
+    (void)state;
+    world_play(&world, 1, take_the_mean);
+}
+
+/* A save that failed took nothing of it along. */
+static void fill_once(struct site *site)
+{
+    all_kept(site);
+    site->options.goes_on = true;
+    site->fills_at = site->id == 3 ? 3 : 0;
+}
+
+static void judge_with_the_next(struct step_world *world)
+{
+    char judged[256];
+    (void)life(world);
+    went_well(world);
+    /* Behind, the one before is still being written. */
+    assert_int_equal(world->sites[0].failures, world->seed == 2 ? 2 : 1);
+    expect_judged(judged, sizeof judged,
+                  world->seed == 2 ? "0 1 4 5 6 7" : "0 1 2 4 5 6 7");
+    assert_string_equal(world->sites[0].judged, judged);
+}
+
+TEST(a_save_that_fails_loses_no_verdict)
+{
+    struct step_world world = {.tune = fill_once};
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; seed++)
+        world_play(&world, seed, judge_with_the_next);
+}
+
+static void from_best(struct site *site)
+{
+    all_kept(site);
+    if (site->world->self != NULL) {
+        site->options.resume = LS_JOB_AT;
+        site->options.epoch = LS_CHECKPOINT_BEST;
+    }
+}
+
+static void go_on_from_best(struct step_world *world)
+{
+    char best[64];
+    assert_int_equal(life(world), LS_OK);
+    expect_kept(best, sizeof best, 1);
+    world->self = world;
+    assert_int_equal(life(world), LS_OK);
+    for (size_t i = 0; i < SITES; i++)
+        assert_int_equal(world->sites[i].begun_at, strtol(best, NULL, 10));
+    have_totals(world, LAST);
+}
+
+TEST(a_run_can_go_on_from_the_best)
+{
+    struct step_world world = {.tune = from_best};
+    (void)state;
+    world_play(&world, 1, go_on_from_best);
+}
+
+static void from_no_best(struct site *site)
+{
+    from_best(site);
+    site->judges = false;
+}
+
+static void find_no_best(struct step_world *world)
+{
+    assert_int_equal(life(world), LS_OK);
+    world->self = world;
+    (void)life(world);
+    assert_int_equal(world->sites[0].status, LS_ENOENT);
+    assert_has(world->sites[0].text, "has the metric worth");
+}
+
+TEST(if_there_is_one)
+{
+    struct step_world world = {.tune = from_no_best};
+    (void)state;
+    world_play(&world, 1, find_no_best);
+}
+
 static void on_request(struct site *site)
 {
     site->options.every = 0;
@@ -585,6 +796,8 @@ TEST(options_that_cannot_be_are_refused)
         {{.folder = "/tmp/x", .seconds = -1}, "negative"},
         {{.folder = "/tmp/x", .timeout_ms = -1}, "negative"},
         {{.folder = "/tmp/x", .on_best = true}, "of a metric"},
+        {{.folder = "/tmp/x", .resume = LS_JOB_AT, .epoch = LS_CHECKPOINT_BEST},
+         "of a metric"},
         {{.folder = "/tmp/x", .resume = LS_JOB_AT, .epoch = -2}, "epoch -2"},
     };
     (void)state;

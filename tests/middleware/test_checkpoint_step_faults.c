@@ -6,6 +6,7 @@
 
 struct plan {
     int64_t total[SITES]; /* undisturbed */
+    char judged[256];     /* what is kept, and what it is worth */
     int64_t life_ns;
 };
 
@@ -32,6 +33,13 @@ static void tune(struct site *site)
         site->options.retention.last = 2;
     if (seed % 7 == 0)
         site->options.every = 2;
+    site->judges = site->id == 3;
+    site->options.metric = NULL;
+    site->options.retention.metric = "worth";
+    if (seed % 11 < 5) {
+        site->options.retention.best = 1 + seed % 3;
+        site->options.retention.last = 1;
+    }
 }
 
 static void undisturbed(struct step_world *world)
@@ -40,6 +48,7 @@ static void undisturbed(struct step_world *world)
     assert_int_equal(life(world), LS_OK);
     for (size_t i = 0; i < SITES; i++)
         plan->total[i] = world->sites[i].total;
+    strcpy(plan->judged, world->sites[0].judged);
     plan->life_ns = ls_simulation_now(world->simulation);
 }
 
@@ -111,6 +120,8 @@ static void disturbed(struct step_world *world)
         if (site->total != plan->total[i])
             fail_seed(world, i, "other blobs");
     }
+    if (strcmp(world->sites[0].judged, plan->judged) != 0)
+        fail_seed(world, 0, world->sites[0].judged);
 }
 
 TEST(whoever_dies_and_when_the_state_is_that_of_an_undisturbed_run)

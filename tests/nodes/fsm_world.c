@@ -116,6 +116,7 @@ static void make_call(struct world *world, const struct fsm_action *action)
     assert_true(action->size <= sizeof call->data);
     if (action->size > 0)
         memcpy(call->data, action->data, action->size);
+    world_drawn(world, call);
     world_at(world, (struct world_event){.at = in_order(world, &member->in_at),
                                          .kind = WORLD_ARRIVES,
                                          .number = call->number,
@@ -202,9 +203,6 @@ static void act_all(struct world *world)
     struct fsm_action action;
     while (fsm_next(world->fsm, &action)) {
         if (!world->is_done && world_chance(world, world->faults.quit)) {
-            /* What it was told of, nobody knows any more. */
-            for (size_t i = 0; i < world->n_samples; i++)
-                world->samples[i].delivered = world->samples[i].taken = false;
             world_restart(world);
             break;
         }
@@ -266,6 +264,32 @@ static void open_core(struct world *world)
         world_violate(world, "%s", ls_error_text());
 }
 
+static bool is_whole(void *self, const struct sample *sample)
+{
+    struct world *world = self;
+    for (size_t i = 0; i < world->n_samples; i++) {
+        struct world_sample *data = &world->samples[i];
+        if (strcmp(data->data_id, sample->data_id) != 0)
+            continue;
+        world->kept++;
+        data->delivered = true;
+        return data->dropped == 0 && !world_chance(world, world->faults.decay);
+    }
+    world_violate(world, "%s was never there", sample->data_id);
+    return false;
+}
+
+/* Who goes on with them drops the rest. */
+static void go_on_with_samples(struct world *world)
+{
+    if (!world->options.keeps_samples)
+        return;
+    fsm_check_samples(world->fsm, is_whole, world);
+    for (size_t i = 0; i < world->n_samples; i++)
+        if (!fsm_needs(world->fsm, world->samples[i].data_id))
+            world->samples[i].dropped++;
+}
+
 /* The journal is read, and begins anew. */
 static void recall(struct world *world)
 {
@@ -276,11 +300,15 @@ static void recall(struct world *world)
         free(world->records[i].data);
     }
     world->n_records = 0;
+    go_on_with_samples(world);
     assert_ok(fsm_records(world->fsm, record, world));
 }
 
 void world_restart(struct world *world)
 {
+    /* What it was told of, nobody knows any more. */
+    for (size_t i = 0; i < world->n_samples; i++)
+        world->samples[i].delivered = world->samples[i].taken = false;
     fsm_destroy(&world->fsm);
     world->life++;
     open_core(world);

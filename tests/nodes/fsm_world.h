@@ -29,6 +29,8 @@ struct world_faults {
     int garble; /* of each answer */
     int mute;   /* of each answer: it never comes */
     int forget; /* of each event: a member takes its master for lost */
+    int decay;  /* of each piece of data, when a coordinator begins again: it is
+                 * damaged */
 };
 
 struct world_member {
@@ -90,6 +92,7 @@ struct world_sample {
     bool taken;     /* by a call that was open at the member */
     bool delivered; /* the coordinator has seen it */
     int dropped;
+    uint64_t draws; /* of all its parts */
 };
 
 struct world_record {
@@ -127,6 +130,7 @@ struct world {
     int64_t infos, done_infos;
     bool is_done, clean; /* clean: no close has been lost */
     bool lossy;          /* answers may have been lost */
+    uint64_t kept;       /* samples that another life has gone on with */
     int done_status;
     char done_text[512], done_name[SAFE_NAME_MAX + 1];
     char last_warning[1024];
@@ -145,6 +149,8 @@ void world_destroy(struct world *world);
 /* By hand. */
 void world_lose(struct world *world, size_t member);
 void world_restart(struct world *world);
+/* A learner is asked to learn from these. */
+void world_drawn(struct world *world, const struct world_call *call);
 void world_violate(struct world *world, const char *format, ...)
     LS_PRINTF(2, 3);
 

@@ -49,6 +49,39 @@ void world_drop(struct world *world, const char *name)
     }
 }
 
+/* How often a piece of data may be drawn; 0: as often as one likes. */
+static uint64_t most_draws(const struct world *world)
+{
+    const struct replay_options *replay = &world->options.replay;
+    const uint64_t times = replay->max_times_sampled > 0
+                               ? replay->max_times_sampled
+                           : replay->mode == REPLAY_FIFO ? 1
+                                                         : 0;
+    return times *
+           (uint64_t)(world->options.split > 1 ? world->options.split : 1);
+}
+
+void world_drawn(struct world *world, const struct world_call *call)
+{
+    struct learner_batch batch;
+    if (strcmp(call->name, CALL_LEARNER_LEARN) != 0 ||
+        learner_batch_read(&batch, call->data, call->size) != LS_OK)
+        return;
+    for (size_t k = 0; k < batch.n; k++) {
+        struct world_sample *sample = world->samples;
+        const char *name = batch.items[k].sample.data_id;
+        while (strcmp(sample->data_id, name) != 0)
+            sample++;
+        sample->draws++;
+        if (most_draws(world) > 0 && sample->draws > most_draws(world))
+            world_violate(world, "%s is drawn %llu times", name,
+                          (unsigned long long)sample->draws);
+        if (sample->dropped > 0)
+            world_violate(world, "%s is dropped, and drawn", name);
+    }
+    learner_batch_fini(&batch);
+}
+
 void world_finish(struct world *world, const struct fsm_action *action)
 {
     if (world->is_done)

@@ -357,6 +357,9 @@ TEST(wrong_options_are_named)
     options.stop_value = 1;
     refuses(options, "eval_episodes");
     options = hand_options();
+    options.keeps_samples = true;
+    refuses(options, "keeps_samples");
+    options = hand_options();
     options.replay.capacity = 0;
     refuses(options, "capacity");
     options = hand_options();

@@ -12,6 +12,8 @@
 static int64_t split = 1;
 static bool any_options;
 static int64_t ranks; /* learners that do a work; there is one more */
+static bool keeps;
+static uint64_t n_kept; /* samples that another life has gone on with */
 
 /* Anything that is allowed, so that cases meet that nobody has thought of. */
 static void choose_options(struct world *world)
@@ -38,7 +40,7 @@ static void choose_options(struct world *world)
 static void sweep(const struct world_faults *faults, double stop_value)
 {
     static struct world world;
-    const struct seeds seeds = seeds_of(100);
+    const struct seeds seeds = seeds_of(keeps ? 30 : 100);
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
         world_create(&world, seed, ranks > 0 ? (size_t)ranks + 1 : 2, 3);
         world.faults = *faults;
@@ -55,6 +57,7 @@ static void sweep(const struct world_faults *faults, double stop_value)
             world.options.batch_size = 2 * ranks;
         if (any_options)
             choose_options(&world);
+        world.options.keeps_samples = world.options.data_stays = keeps;
         world_begin(&world);
         world_run(&world);
         if (world.violation[0] != '\0')
@@ -70,6 +73,7 @@ static void sweep(const struct world_faults *faults, double stop_value)
             assert_int_equal(world.infos, world.options.iterations + 1);
             assert_int_equal(world.done_infos, 1);
         }
+        n_kept += world.kept;
         world_destroy(&world);
     }
 }
@@ -160,6 +164,11 @@ TEST(several_learners_do_a_work_together)
                                  .mute = 5,
                                  .forget = 3},
           80);
+    keeps = true;
+    n_kept = 0;
+    sweep(&(struct world_faults){.lose = 5, .quit = 3, .decay = 50}, NAN);
+    assert_true(n_kept > 0);
+    keeps = false;
     ranks = 0;
 }
 
@@ -179,4 +188,111 @@ TEST(any_options_with_any_faults)
     sweep(&(struct world_faults){.lose = 3, .quit = 1, .mute = 3}, 60);
     split = 1;
     any_options = false;
+}
+
+/* ---- samples that are kept ---------------------------------------------- */
+
+TEST(samples_outlive_the_coordinator)
+{
+    keeps = any_options = true;
+    n_kept = 0;
+    sweep(&(struct world_faults){.quit = 3}, NAN);
+    sweep(&(struct world_faults){.lose = 5,
+                                 .quit = 2,
+                                 .refuse = 100,
+                                 .garble = 10,
+                                 .forget = 3,
+                                 .decay = 100},
+          NAN);
+    split = 2;
+    sweep(&(struct world_faults){.lose = 3, .quit = 2, .mute = 3, .decay = 50},
+          60);
+    split = 1;
+    keeps = any_options = false;
+    assert_true(n_kept > 0);
+}
+
+/* An item is known by its number. */
+struct kept {
+    struct replay_item items[64];
+    size_t n;
+    struct replay_account account;
+};
+
+static int keep(void *self, const struct replay_item *item)
+{
+    struct kept *kept = self;
+    assert_true(kept->n < 64);
+    kept->items[kept->n++] = *item;
+    return LS_OK;
+}
+
+static void look(const struct world *world, struct kept *out)
+{
+    const struct work *learner = fsm_learner(world->fsm);
+    *out = (struct kept){.n = 0};
+    if (learner == NULL)
+        return;
+    assert_ok(replay_each(learner->buffer, keep, out));
+    replay_account(learner->buffer, &out->account);
+}
+
+static void are_alike(const struct kept *before, const struct kept *after)
+{
+    assert_int_equal(before->n, after->n);
+    for (size_t i = 0; i < before->n; i++) {
+        const struct replay_item *a = &before->items[i], *b = &after->items[i];
+        assert_int_equal(a->number, b->number);
+        assert_int_equal(a->slot, b->slot);
+        assert_int_equal(a->n_sampled, b->n_sampled);
+        assert_string_equal(a->sample.data_id, b->sample.data_id);
+        assert_int_equal(a->sample.part, b->sample.part);
+        assert_int_equal(a->sample.unroll_len, b->sample.unroll_len);
+        assert_int_equal(a->sample.policy_version, b->sample.policy_version);
+        assert_true(fabs(a->sample.priority - b->sample.priority) < 1e-6);
+    }
+    if (before->n == 0)
+        return;
+    assert_int_equal(before->account.next_number, after->account.next_number);
+    assert_int_equal(before->account.figures.inserted,
+                     after->account.figures.inserted);
+    assert_int_equal(before->account.figures.sampled,
+                     after->account.figures.sampled);
+    assert_int_equal(before->account.figures.evicted_used,
+                     after->account.figures.evicted_used);
+    assert_int_equal(before->account.figures.evicted_overflow,
+                     after->account.figures.evicted_overflow);
+}
+
+/* When nothing is left to be written. */
+TEST(the_buffer_is_that_of_the_life_before)
+{
+    static struct world world;
+    const struct seeds seeds = seeds_of(30);
+    uint64_t seen = 0;
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
+        world_create(&world, seed, 2, 3);
+        choose_options(&world);
+        world.options.replay.mode =
+            seed % 2 == 0 ? REPLAY_FIFO : REPLAY_PRIORITY;
+        world.options.replay.samples_per_insert = seed % 3 == 0 ? 2 : 0;
+        world.options.split = 1 + (int64_t)(seed / 2 % 2);
+        world.options.keeps_samples = world.options.data_stays = true;
+        world_begin(&world);
+        for (int i = 0; world_step(&world); i++) {
+            struct kept before, after;
+            if (ls_rng_below(&world.rng, 40) != 0)
+                continue;
+            look(&world, &before);
+            world_restart(&world);
+            look(&world, &after);
+            if (fsm_learner(world.fsm) != NULL)
+                are_alike(&before, &after);
+            seen += after.n;
+        }
+        assert_string_equal(world.violation, "");
+        assert_int_equal(world.done_status, LS_OK);
+        world_destroy(&world);
+    }
+    assert_true(seen > 0);
 }

@@ -1,5 +1,6 @@
 /* The command line: what is understood, and what is said otherwise. */
 #include "options.h"
+#include "plan.h"
 #include "test.h"
 
 #include <stdio.h>
@@ -155,8 +156,14 @@ TEST(an_epoch_is_of_a_run_that_is_resumed)
     parse(&line, "lockstep run a.yaml --resume 3 --epoch 12", &options);
     assert_int_equal(options.epoch, 12);
     assert_string_equal(options.resume, "3");
+    parse(&line, "lockstep run a.yaml --epoch best", &options);
+    assert_true(options.epoch == PLAN_FROM_BEST);
+    assert_string_equal(options.resume, "latest");
     parse(&line, "lockstep eval out/a/1 --epoch 7", &options);
     assert_int_equal(options.epoch, 7);
+    cut(&line, "lockstep run a.yaml --resume best");
+    assert_fails(options_parse(&options, line.argc, line.argv), LS_EINVAL);
+    assert_error_has("--epoch best");
     cut(&line, "lockstep run a.yaml --fresh --epoch 4");
     assert_fails(options_parse(&options, line.argc, line.argv), LS_EINVAL);
     assert_error_has("leave out it or --fresh");

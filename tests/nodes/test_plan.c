@@ -187,15 +187,17 @@ TEST(nodes_in_step_are_saved_each_ten_seconds_unless_the_file_says_else)
     assert_true(plan.checkpoint.seconds == 10.0);
     assert_int_equal(plan.checkpoint.keep_last, 2);
     assert_int_equal(plan.checkpoint.keep_every, 0);
+    assert_int_equal(plan.checkpoint.best, 0);
     assert_false(plan.checkpoint.goes_on);
     assert_int_equal(plan.checkpoint.from, -1);
     plan_fini(&plan);
     read_good(&plan, FIVE "checkpoint: {every: 4, seconds: 0, keep_last: 3,\n"
-                          "  keep_every: 100, on_fail: go_on}\n");
+                          "  keep_every: 100, best: 5, on_fail: go_on}\n");
     assert_int_equal(plan.checkpoint.every, 4);
     assert_true(plan.checkpoint.seconds == 0.0);
     assert_int_equal(plan.checkpoint.keep_last, 3);
     assert_int_equal(plan.checkpoint.keep_every, 100);
+    assert_int_equal(plan.checkpoint.best, 5);
     assert_true(plan.checkpoint.goes_on);
     plan_fini(&plan);
 }

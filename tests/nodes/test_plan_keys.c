@@ -80,8 +80,10 @@ static const struct row {
     {"checkpoint.seconds", "2", IN_STEP, "", "", "tests/e2e/test_resume.bats"},
     {"checkpoint.keep_last", "3", IN_STEP, "", "", "tests/e2e/test_resume.bats"},
     {"checkpoint.keep_every", "2", IN_STEP, "", "", "tests/e2e/test_resume.bats"},
+    {"checkpoint.best", "2", IN_STEP, "", "", "tests/e2e/test_resume.bats"},
     {"checkpoint.on_fail", "go_on", IN_STEP, "", "", "tests/e2e/test_resume.bats"},
-    {"checkpoint.replay", "true", 0, "", "", "tests/e2e/test_config_keys.bats"},
+    {"checkpoint.replay", "true", SERVICE, "coordinator.data.store", "files",
+     "tests/e2e/test_service.bats"},
     {"collector.envs", "2", LEARNING, "", "", "tests/e2e/test_sizes.bats"},
     {"collector.steps", "2", LEARNING, "", "", "tests/e2e/test_sizes.bats"},
     {"collector.threads", "2", IN_STEP | SERVICE, "", "", "tests/e2e/test_config_keys.bats"},
@@ -293,4 +295,19 @@ TEST(what_goes_with_something_else_is_refused_without)
     assert_problem("plugin: p\nnodes: [{role: learner}, {role: collector}]\n"
                    "evaluator: {solved: 1}\n",
                    "job.yaml:3:1", "add {role: evaluator} to nodes");
+    assert_problem("plugin: p\nnodes: [{role: coordinator}, {role: learner},\n"
+                   "  {role: collector}]\ncheckpoint: {replay: true}\n",
+                   "job.yaml:4:22", "say coordinator.data.store: files");
+    assert_problem("plugin: p\nnodes: [{role: coordinator}, {role: learner},\n"
+                   "  {role: collector}]\ncheckpoint: {replay: true}\n"
+                   "coordinator: {journal: false, data: {store: files}}\n",
+                   "job.yaml:4:22", "coordinator.journal is false");
+    assert_problem("plugin: p\nnodes: [{role: coordinator}, {role: learner},\n"
+                   "  {role: collector}]\ncheckpoint: {replay: true}\n"
+                   "coordinator: {replay: {capacity: 1000001},\n"
+                   "  data: {store: files}}\n",
+                   "job.yaml:4:22", "up to 1000000 samples");
+    assert_problem("plugin: p\nnodes: [{role: learner}, {role: collector}]\n"
+                   "checkpoint: {best: 3}\n",
+                   "job.yaml:3:20", "checkpoint.best needs a node");
 }

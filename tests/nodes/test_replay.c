@@ -528,3 +528,175 @@ TEST(options_are_checked_and_named)
         assert_null(buffer);
     }
 }
+
+/* ---- over the lives ----------------------------------------------------- */
+
+struct list {
+    struct replay_item items[16];
+    size_t n;
+};
+
+static int keep(void *self, const struct replay_item *item)
+{
+    struct list *list = self;
+    assert_true(list->n < 16);
+    list->items[list->n++] = *item;
+    return LS_OK;
+}
+
+/* Another buffer that was told what this one has. */
+static struct replay *next_life(const struct replay *buffer,
+                                struct replay_options options)
+{
+    struct replay *next = create(options);
+    struct replay_account account;
+    struct list list = {.n = 0};
+    replay_account(buffer, &account);
+    replay_recall_account(next, &account);
+    assert_ok(replay_each(buffer, keep, &list));
+    for (size_t i = 0; i < list.n; i++)
+        assert_ok(replay_recall_item(next, &list.items[i], false));
+    replay_recalled(next);
+    return next;
+}
+
+static void are_items(const struct replay *buffer, const char *expected)
+{
+    struct list list = {.n = 0};
+    char text[200] = "";
+    assert_ok(replay_each(buffer, keep, &list));
+    for (size_t i = 0; i < list.n; i++) {
+        const struct replay_item *item = &list.items[i];
+        (void)snprintf(text + strlen(text), sizeof text - strlen(text),
+                       "%s%s %d %d %g", i > 0 ? ", " : "", item->sample.data_id,
+                       (int)item->number, (int)item->n_sampled,
+                       item->sample.priority);
+    }
+    assert_string_equal(text, expected);
+}
+
+TEST(what_there_was_is_there_in_the_next_life)
+{
+    const struct replay_options options = {.mode = REPLAY_PRIORITY,
+                                           .capacity = 3,
+                                           .max_batch = 1,
+                                           .max_times_sampled = 9,
+                                           .samples_per_insert = 2,
+                                           .error_buffer = 40};
+    struct replay *buffer = create(options);
+    insert(buffer, "a", 1);
+    insert(buffer, "b", 2);
+    insert(buffer, "c", 3);
+    replay_set_version(buffer, 5);
+    const struct drawn_sample drawn = draw(buffer);
+    struct priority_update update = {.slot = drawn.slot, .priority = 4.0};
+    memcpy(update.unique_id, drawn.unique_id, sizeof update.unique_id);
+    assert_true(replay_update_priority(buffer, &update));
+    struct replay *next = next_life(buffer, options);
+    struct list before = {.n = 0}, after = {.n = 0};
+    assert_ok(replay_each(buffer, keep, &before));
+    assert_ok(replay_each(next, keep, &after));
+    assert_int_equal(after.n, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_string_equal(after.items[i].sample.data_id,
+                            before.items[i].sample.data_id);
+        assert_int_equal(after.items[i].number, before.items[i].number);
+        assert_int_equal(after.items[i].slot, before.items[i].slot);
+        assert_int_equal(after.items[i].n_sampled, before.items[i].n_sampled);
+        assert_true(after.items[i].sample.priority ==
+                    before.items[i].sample.priority);
+    }
+    assert_int_equal(stats_of(next).sampled, 1);
+    assert_int_equal(stats_of(next).staleness_max,
+                     stats_of(buffer).staleness_max);
+    assert_true(replay_may_insert(next) == replay_may_insert(buffer));
+    /* The oldest goes first, and numbers go on. */
+    insert(next, "d", 5);
+    assert_dropped(next, "a");
+    after.n = 0;
+    assert_ok(replay_each(next, keep, &after));
+    assert_int_equal(after.items[2].number, 3);
+    replay_destroy(&next);
+    replay_destroy(&buffer);
+}
+
+TEST(what_happened_then_happens_again)
+{
+    const struct replay_options options = {.mode = REPLAY_FIFO,
+                                           .capacity = 2,
+                                           .max_batch = 1,
+                                           .max_times_sampled = 2};
+    struct replay *buffer = create(options);
+    const struct replay_item items[] = {
+        {.sample = sample_of("a", 1, 1), .slot = 0, .number = 0},
+        {.sample = sample_of("b", 1, 1), .slot = 1, .number = 1},
+        {.sample = sample_of("c", 1, 1), .slot = 0, .number = 2},
+    };
+    for (size_t i = 0; i < 3; i++) /* the last one pushes the first out */
+        assert_ok(replay_recall_item(buffer, &items[i], true));
+    are_items(buffer, "b 1 0 1, c 2 0 1");
+    replay_recall_batch(buffer);
+    replay_recall_drawn(buffer, 1, 1);
+    replay_recall_priority(buffer, 0, 2, 7.0);
+    are_items(buffer, "b 1 1 1, c 2 0 7");
+    replay_recall_batch(buffer);
+    replay_recall_drawn(buffer, 1, 1); /* as often as it may be */
+    replay_recall_drawn(buffer, 0, 0); /* it is gone */
+    replay_recall_priority(buffer, 0, 0, 3.0);
+    are_items(buffer, "c 2 0 7");
+    replay_recalled(buffer);
+    const struct replay_figures stats = stats_of(buffer);
+    assert_int_equal(stats.inserted, 3);
+    assert_int_equal(stats.sampled, 3);
+    assert_int_equal(stats.batches, 2);
+    assert_int_equal(stats.evicted_overflow, 1);
+    assert_int_equal(stats.evicted_used, 1);
+    assert_int_equal(stats.updates, 1);
+    assert_int_equal(stats.updates_refused, 1);
+    assert_string_equal(draw(buffer).sample.data_id, "c");
+    insert(buffer, "d", 1);
+    are_items(buffer, "c 2 1 7, d 3 0 1");
+    replay_destroy(&buffer);
+}
+
+static bool is_not_b(void *self, const struct sample *sample)
+{
+    (*(size_t *)self)++;
+    return strcmp(sample->data_id, "b") != 0;
+}
+
+TEST(whose_data_is_not_whole_goes)
+{
+    const struct replay_options options = {
+        .mode = REPLAY_FIFO, .capacity = 8, .max_batch = 1};
+    struct replay *buffer = create(options);
+    size_t asked = 0;
+    insert(buffer, "a", 1);
+    insert(buffer, "b", 1);
+    insert(buffer, "b", 1); /* another part of it */
+    insert(buffer, "c", 1);
+    replay_check(buffer, is_not_b, &asked);
+    assert_int_equal(asked, 3);
+    are_items(buffer, "a 0 0 1, c 3 0 1");
+    assert_dropped(buffer, "b");
+    assert_true(replay_uses(buffer, "a"));
+    assert_false(replay_uses(buffer, "b"));
+    struct replay_figures stats;
+    replay_figures(buffer, &stats);
+    assert_int_equal(stats.evicted_lost, 2);
+    replay_destroy(&buffer);
+}
+
+TEST(an_item_that_cannot_be_is_refused)
+{
+    const struct replay_options options = {
+        .mode = REPLAY_FIFO, .capacity = 2, .max_batch = 1};
+    struct replay *buffer = create(options);
+    const struct replay_item far = {.sample = sample_of("a", 1, 1), .slot = 2};
+    const struct replay_item gone = {.sample = sample_of("a", 1, 1),
+                                     .slot = -1};
+    assert_fails(replay_recall_item(buffer, &far, true), LS_EPROTO);
+    assert_ok(replay_recall_item(buffer, &gone, true)); /* it went at once */
+    are_items(buffer, "");
+    replay_destroy(&buffer);
+}

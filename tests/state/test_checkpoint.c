@@ -3,6 +3,7 @@
 
 #include "lockstep/checkpoint.h"
 
+#include <math.h>
 #include <sys/stat.h>
 
 #include "lockstep/file.h"
@@ -767,6 +768,120 @@ TEST(retention_can_be_asked_for)
 }
 
 /* A node with a folder of its own, which has no manifests. */
+/* Metrics of an epoch: "loss 2.5, return 7". */
+static void has_metrics(ls_checkpoints *checkpoints, int64_t epoch,
+                        const char *expected)
+{
+    struct ls_checkpoint_manifest manifest;
+    char text[200] = "";
+    assert_ok(ls_checkpoints_manifest(checkpoints, epoch, &manifest));
+    for (size_t i = 0; i < manifest.n_metrics; i++)
+        (void)snprintf(text + strlen(text), sizeof text - strlen(text),
+                       "%s%s %g", i > 0 ? ", " : "", manifest.metrics[i].name,
+                       manifest.metrics[i].value);
+    ls_checkpoint_manifest_clear(&manifest);
+    assert_string_equal(text, expected);
+}
+
+TEST(what_one_is_worth_can_be_said_later)
+{
+    struct node_state node;
+    struct ls_checkpoint_metric metric = {"return", 7};
+    struct ls_checkpoint_manifest before, after;
+    ls_checkpoints *checkpoints = open_one(*state);
+    state_make(&node, 0);
+    save_epoch(checkpoints, 1, &node);
+    save_epoch(checkpoints, 2, &node);
+    assert_ok(ls_checkpoints_manifest(checkpoints, 1, &before));
+    assert_ok(ls_checkpoints_set_metric(checkpoints, 1, &metric));
+    has_metrics(checkpoints, 1, "return 7");
+    has_metrics(checkpoints, 2, "");
+    assert_ok(ls_checkpoints_set_metric(
+        checkpoints, 1, &(struct ls_checkpoint_metric){"loss", 2.5}));
+    metric.value = 8;
+    assert_ok(ls_checkpoints_set_metric(checkpoints, 1, &metric));
+    has_metrics(checkpoints, 1, "return 8, loss 2.5");
+    /* Nothing else has changed. */
+    assert_ok(ls_checkpoints_manifest(checkpoints, 1, &after));
+    assert_int_equal(after.time_ns, before.time_ns);
+    assert_memory_equal(after.entries, before.entries, sizeof *after.entries);
+    ls_checkpoint_manifest_clear(&before);
+    ls_checkpoint_manifest_clear(&after);
+    assert_ok(ls_checkpoints_verify(checkpoints, 1, NULL));
+    assert_int_equal(newest(checkpoints), 2);
+    assert_ok(ls_checkpoints_close(&checkpoints));
+    state_free(&node);
+}
+
+TEST(a_metric_that_cannot_be_said_is_an_error)
+{
+    struct node_state node;
+    struct ls_checkpoint_metric metric = {"return", 7};
+    ls_checkpoints *checkpoints = open_one(*state);
+    state_make(&node, 0);
+    save_epoch(checkpoints, 1, &node);
+    assert_fails(ls_checkpoints_set_metric(checkpoints, 2, &metric), LS_ENOENT);
+    metric.name[0] = '\0';
+    assert_fails(ls_checkpoints_set_metric(checkpoints, 1, &metric), LS_EINVAL);
+    memset(metric.name, 'm', sizeof metric.name);
+    assert_fails(ls_checkpoints_set_metric(checkpoints, 1, &metric), LS_EINVAL);
+    for (int i = 0; i < LS_CHECKPOINT_VALUES_MAX; i++) {
+        (void)snprintf(metric.name, sizeof metric.name, "m%d", i);
+        assert_ok(ls_checkpoints_set_metric(checkpoints, 1, &metric));
+    }
+    assert_ok(ls_checkpoints_set_metric(checkpoints, 1, &metric));
+    assert_fails(
+        ls_checkpoints_set_metric(
+            checkpoints, 1, &(struct ls_checkpoint_metric){"one more", 1}),
+        LS_ELIMIT);
+    assert_ok(ls_checkpoints_close(&checkpoints));
+    checkpoints = open_to_look(*state);
+    assert_fails(ls_checkpoints_set_metric(checkpoints, 1, &metric), LS_ESTATE);
+    assert_ok(ls_checkpoints_close(&checkpoints));
+    state_free(&node);
+}
+
+static void ranks_are(ls_checkpoints *checkpoints, const char *metric,
+                      bool least, const char *expected)
+{
+    char text[100] = "";
+    int64_t *epochs;
+    size_t n;
+    assert_ok(ls_checkpoints_ranked(checkpoints, metric, least, &epochs, &n));
+    for (size_t i = 0; i < n; i++)
+        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s%d",
+                       i > 0 ? " " : "", (int)epochs[i]);
+    assert_true((epochs == NULL) == (n == 0));
+    free(epochs);
+    assert_string_equal(text, expected);
+}
+
+TEST(the_best_come_first_and_of_equals_the_newer)
+{
+    static const double values[] = {3, NAN, 9, 1, 9, 0}; /* the last has none */
+    const struct place *place = *state;
+    char path[512];
+    struct node_state node;
+    ls_checkpoints *checkpoints = open_one(place);
+    state_make(&node, 0);
+    ranks_are(checkpoints, "return", false, "");
+    for (int64_t epoch = 0; epoch < 6; epoch++) {
+        save_epoch(checkpoints, epoch, &node);
+        if (epoch < 5)
+            assert_ok(ls_checkpoints_set_metric(
+                checkpoints, epoch,
+                &(struct ls_checkpoint_metric){"return", values[epoch]}));
+    }
+    ranks_are(checkpoints, "return", false, "4 2 0 3");
+    ranks_are(checkpoints, "return", true, "3 0 4 2");
+    ranks_are(checkpoints, "loss", false, "");
+    (void)snprintf(path, sizeof path, "%s/manifest.000004", place->folder);
+    write_bytes(path, "X", 1);
+    ranks_are(checkpoints, "return", false, "2 0 3");
+    assert_ok(ls_checkpoints_close(&checkpoints));
+    state_free(&node);
+}
+
 TEST(a_node_alone_keeps_what_it_is_told)
 {
     static const int64_t kept[] = {2, 5, 7};

@@ -174,6 +174,51 @@ TEST(a_loss_of_power_leaves_the_newest_whole)
     }
 }
 
+/* What an epoch was worth is known after it was saved. */
+static void judge_second(struct room *room)
+{
+    struct story *story = room->self;
+    struct run run;
+    story->done = run_open(&run) == LS_OK &&
+                  ls_checkpoints_set_metric(
+                      run.views[0], 2,
+                      &(struct ls_checkpoint_metric){"return", 7}) == LS_OK;
+    run_close(&run);
+}
+
+static void look_at_second(struct room *room)
+{
+    struct story *story = room->self;
+    struct ls_checkpoint_manifest manifest;
+    struct run run;
+    assert_ok(run_open(&run));
+    assert_int_equal(newest(run.views[0]), 2);
+    run_is(&run, 2);
+    assert_ok(ls_checkpoints_manifest(run.views[0], 2, &manifest));
+    const bool told = manifest.n_metrics == 1;
+    assert_true(told || !story->done);
+    assert_true(!told || manifest.metrics[0].value == 7);
+    ls_checkpoint_manifest_clear(&manifest);
+    story->old_seen += !told;
+    story->new_seen += told;
+    assert_ok(run_save(&run, 3, false));
+    assert_ok(run_save(&run, 4, false));
+    has_epochs(run.views[0], "3 4");
+    assert_int_equal(n_files(), 2 * (1 + 1 + 2));
+    run_close(&run);
+}
+
+TEST(a_loss_of_power_leaves_a_metric_or_none)
+{
+    struct story story = {.done = false};
+    play_all(&(struct trial){.before = begin,
+                             .during = judge_second,
+                             .after = look_at_second,
+                             .self = &story},
+             10);
+    assert_true(story.old_seen > 2 && story.new_seen > 0);
+}
+
 /* ---- full disks -------------------------------------------------------- */
 
 static void fill(struct room *room)

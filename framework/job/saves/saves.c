@@ -23,6 +23,9 @@ int saves_init(struct saves *saves, ls_runtime *runtime)
 void saves_fini(struct saves *saves)
 {
     ls_mutex_fini(&saves->mutex);
+    free(saves->verdicts);
+    saves->verdicts = NULL;
+    saves->n_verdicts = 0;
 }
 
 int saves_open(struct saves *saves)

@@ -29,7 +29,8 @@ struct saves_ops {
                        const struct ls_checkpoint_entry *entry);
     /* Divides a checkpoint of other nodes. With the mutex held. */
     int (*divide)(void *self, struct question *question);
-    /* What this node knows of how good the state is; NaN: nothing. */
+    /* What this node knows of how good the state is that is saved; NaN:
+     * nothing. */
     double (*metric)(void *self);
     /* This one now exists: where it is led. Its error is that of the save. */
     int (*saved)(void *self, const struct ls_checkpoint_manifest *manifest);
@@ -40,6 +41,13 @@ struct saves_point {
     int64_t epoch;
     bool stopped;
     const char *why; /* static text, for a note; NULL: none */
+};
+
+/* How good the state of an epoch was, as one node has found. */
+struct saves_verdict {
+    int64_t epoch;
+    double value;
+    bool told; /* to the one that leads, with a save that goes on */
 };
 
 struct saves {
@@ -53,8 +61,9 @@ struct saves {
     bool sends;         /* without a folder it sends its blobs */
     struct ls_checkpoint_retention retention;
     int timeout_ms;     /* of one question */
-    const char *metric; /* name of what ops->metric() says: the manifest has
-                         * the mean of the nodes that know it. NULL: none */
+    const char *metric; /* name of what ops->metric() and saves_judge() say: a
+                         * manifest has the mean of the nodes that know it.
+                         * NULL: none */
     enum saves_others others;
     const struct saves_ops *ops;
     void *self;
@@ -71,6 +80,9 @@ struct saves {
     struct saves_guest *hosted; /* own; folders of those without one */
     size_t n_hosted;
     struct saves_behind *behind; /* own; a save that goes on; NULL: none */
+
+    struct saves_verdict *verdicts; /* own; under the asker's mutex */
+    size_t n_verdicts;
 };
 
 /* The name of a node in checkpoints: "node-7". */
@@ -90,6 +102,14 @@ int saves_close(struct saves *saves);
 int saves_answer(struct saves *saves, struct question *question);
 /* Whether it is one of those. */
 bool saves_knows(const char *what);
+
+/* This node has found how good an epoch was. It says so with each save, until
+ * one succeeds.
+ * saved:  the last epoch that it took part in saving: of what is later than
+ *         that, only the newest can yet be saved, and the others are dropped.
+ * Errors: LS_ENOMEM. */
+LS_MUST_USE int saves_judge(struct saves *saves, int64_t saved, int64_t epoch,
+                            double value);
 
 /* ---- what the one that leads does -------------------------------------- */
 
@@ -134,6 +154,10 @@ LS_MUST_USE int saves_look_at(struct saves *saves, int64_t epoch,
  *         can be used: the log says why. */
 LS_MUST_USE int saves_newest(struct saves *saves, int64_t before, bool ends,
                              struct saves_found *out);
+/* The best by the metric of the retention, of those that all nodes have whole.
+ * Errors: LS_ENOENT none has that metric; LS_EPROTO none of those that have can
+ *         be used: the log says why. */
+LS_MUST_USE int saves_best(struct saves *saves, struct saves_found *out);
 /* How many there are, damaged ones too. */
 LS_MUST_USE int saves_count(struct saves *saves, size_t *n);
 /* Have each node load its own.

@@ -218,6 +218,37 @@ int saves_newest(struct saves *saves, int64_t before, bool ends,
                              saves->what, n, saves->folder);
 }
 
+int saves_best(struct saves *saves, struct saves_found *out)
+{
+    const struct ls_checkpoint_retention *retention = &saves->retention;
+    int64_t *epochs = NULL;
+    size_t n = 0;
+    ls_mutex_lock(&saves->mutex);
+    int status = ls_checkpoints_ranked(saves->store, saves->metric,
+                                       retention->least, &epochs, &n);
+    ls_mutex_unlock(&saves->mutex);
+    bool found = false;
+    for (size_t i = 0; i < n && status == LS_OK && !found; i++) {
+        status = saves_look_at(saves, epochs[i], out);
+        found = status == LS_OK;
+        if (status == LS_EPROTO || status == LS_ENOENT) {
+            passed_over(saves, epochs[i], ls_error_text());
+            status = LS_OK;
+        }
+    }
+    free(epochs);
+    if (found || status != LS_OK)
+        return status;
+    return n == 0 ? ls_error(LS_ENOENT,
+                             "%s: no checkpoint in %s has the metric %s: none "
+                             "was evaluated yet",
+                             saves->what, saves->folder, saves->metric)
+                  : ls_error(LS_EPROTO,
+                             "%s: none of the %zu checkpoints in %s that have "
+                             "the metric %s can be used; the log says why",
+                             saves->what, n, saves->folder, saves->metric);
+}
+
 /* ---- loading ----------------------------------------------------------- */
 
 static void free_pack(void *data, void *hint)

@@ -16,6 +16,13 @@ struct save_node {
                           * folder */
 };
 
+/* What nodes have said of an epoch: their mean is its metric. */
+struct said {
+    int64_t epoch;
+    double sum;
+    size_t n;
+};
+
 struct save {
     struct saves *saves;
     const struct saves_point *point; /* borrow */
@@ -30,8 +37,8 @@ struct save {
     size_t n_kept;
     struct ls_failure told; /* ops->saved() */
     ls_writer *writer;
-    double metric; /* the sum of those that nodes know */
-    size_t n_metric;
+    struct said *said; /* own */
+    size_t n_said;
 };
 
 /* ---- phase 1 ----------------------------------------------------------- */
@@ -90,14 +97,61 @@ static bool write_body(struct save *save)
     return false;
 }
 
-static void note_metric(struct save *save, const struct ask *ask)
+static int note_metric(struct save *save, int64_t epoch, double value)
 {
-    double value = 0;
-    if (ls_value_double(ls_value_get(ls_document_root(ask->document), "metric"),
-                        &value) != LS_OK)
-        return;
-    save->metric += value;
-    save->n_metric++;
+    size_t at = 0;
+    while (at < save->n_said && save->said[at].epoch != epoch)
+        at++;
+    if (at == save->n_said) {
+        struct said *more = realloc(save->said, (at + 1) * sizeof *more);
+        if (more == NULL)
+            return ls_error(LS_ENOMEM, "%zu metrics", at + 1);
+        save->said = more;
+        save->said[save->n_said++] = (struct said){.epoch = epoch};
+    }
+    save->said[at].sum += value;
+    save->said[at].n++;
+    return LS_OK;
+}
+
+static int note_metrics(struct save *save, const struct ask *ask)
+{
+    const ls_value *all =
+        ls_value_get(ls_document_root(ask->document), "metrics");
+    int status = LS_OK;
+    for (size_t i = 0; i < ls_value_size(all) && status == LS_OK; i++) {
+        int64_t epoch = LS_CHECKPOINT_NONE;
+        double value = 0;
+        status = ls_value_int(ls_value_at(ls_value_at(all, i), 0), &epoch);
+        if (status == LS_OK)
+            status =
+                ls_value_double(ls_value_at(ls_value_at(all, i), 1), &value);
+        if (status == LS_OK)
+            status = note_metric(save, epoch, value);
+    }
+    return status;
+}
+
+/* What earlier ones have turned out to be worth. One that is not there, or not
+ * whole, needs none. With the mutex held. */
+static int judge_earlier(struct save *save)
+{
+    const struct saves *saves = save->saves;
+    struct ls_checkpoint_metric metric = {.name = ""};
+    int status = LS_OK;
+    if (saves->metric == NULL)
+        return LS_OK;
+    (void)snprintf(metric.name, sizeof metric.name, "%s", saves->metric);
+    for (size_t i = 0; i < save->n_said && status == LS_OK; i++) {
+        const struct said *said = &save->said[i];
+        metric.value = said->sum / (double)said->n;
+        if (said->epoch < save->point->epoch)
+            status =
+                ls_checkpoints_set_metric(saves->store, said->epoch, &metric);
+        if (status == LS_ENOENT || status == LS_EPROTO)
+            status = LS_OK;
+    }
+    return status;
 }
 
 static void note_written(struct save *save, size_t at)
@@ -105,7 +159,7 @@ static void note_written(struct save *save, size_t at)
     struct save_node *node = &save->nodes[at];
     int status = ask_end(&node->write);
     if (status == LS_OK)
-        note_metric(save, &node->write);
+        status = note_metrics(save, &node->write);
     if (status == LS_OK && node->write.body.data != NULL) {
         node->body = node->write.body;
         node->write.body = (struct ls_body){.data = NULL};
@@ -126,31 +180,43 @@ static void note_written(struct save *save, size_t at)
 
 /* ---- phase 2 ----------------------------------------------------------- */
 
+/* false: nobody knows how good it is. */
+static bool metric_of(const struct save *save, struct ls_checkpoint_metric *out)
+{
+    size_t at = 0;
+    while (at < save->n_said && save->said[at].epoch != save->point->epoch)
+        at++;
+    if (at == save->n_said || save->saves->metric == NULL)
+        return false;
+    *out = (struct ls_checkpoint_metric){.value = save->said[at].sum /
+                                                  (double)save->said[at].n};
+    (void)snprintf(out->name, sizeof out->name, "%s", save->saves->metric);
+    return true;
+}
+
 static int write_manifest(struct save *save, bool *gone)
 {
     struct saves *saves = save->saves;
     const struct saves_point *point = save->point;
     struct ls_checkpoint_note why = {.name = "why", .text = (char *)point->why};
-    struct ls_checkpoint_metric metric = {.name = ""};
-    if (save->n_metric > 0)
-        metric.value = save->metric / (double)save->n_metric;
-    if (saves->metric != NULL)
-        (void)snprintf(metric.name, sizeof metric.name, "%s", saves->metric);
-    struct ls_checkpoint_manifest manifest = {
-        .epoch = point->epoch,
-        .stopped = point->stopped,
-        .n_entries = save->n,
-        .metrics = &metric,
-        .n_metrics = saves->metric != NULL && save->n_metric > 0,
-        .notes = &why,
-        .n_notes = point->why != NULL};
+    struct ls_checkpoint_metric metric;
+    struct ls_checkpoint_manifest manifest = {.epoch = point->epoch,
+                                              .stopped = point->stopped,
+                                              .n_entries = save->n,
+                                              .metrics = &metric,
+                                              .n_metrics =
+                                                  metric_of(save, &metric),
+                                              .notes = &why,
+                                              .n_notes = point->why != NULL};
     (void)snprintf(manifest.run, sizeof manifest.run, "%s", saves->run);
     manifest.entries = calloc(save->n, sizeof *manifest.entries);
     if (manifest.entries == NULL)
         return ls_error(LS_ENOMEM, "a manifest");
     for (size_t i = 0; i < save->n; i++)
         manifest.entries[i] = save->nodes[i].entry;
-    int status = ls_checkpoints_commit(saves->store, &manifest);
+    int status = judge_earlier(save); /* before the retention looks at it */
+    if (status == LS_OK)
+        status = ls_checkpoints_commit(saves->store, &manifest);
     if (status != LS_OK) {
         struct ls_failure failure;
         ls_failure_keep(&failure, status);
@@ -316,6 +382,7 @@ static void clear(struct save *save)
     free(save->nodes);
     free(save->ids);
     free(save->kept);
+    free(save->said);
 }
 
 static int commit(struct save *save)
@@ -390,13 +457,13 @@ static int copy_all(struct save *save)
     struct ask *asks = calloc(save->n + 1, sizeof *asks);
     if (asks == NULL)
         return ls_error(LS_ENOMEM, "a save");
-    const int status = ask_all(saves->asker, save->ids, save->n, write_copy,
-                               (void *)save->point, saves->timeout_ms, asks);
+    int status = ask_all(saves->asker, save->ids, save->n, write_copy,
+                         (void *)save->point, saves->timeout_ms, asks);
+    for (size_t i = 0; i < save->n && status == LS_OK; i++)
+        status = note_metrics(save, &asks[i]);
     struct ls_failure failure;
     ls_failure_keep(&failure, status);
     for (size_t i = 0; i < save->n; i++) {
-        if (asks[i].status == LS_OK && asks[i].document != NULL)
-            note_metric(save, &asks[i]);
         save->nodes[i].body = asks[i].body;
         asks[i].body = (struct ls_body){.data = NULL};
         ask_destroy(&asks[i]);

@@ -95,19 +95,72 @@ static int send_blobs(struct saves *saves, struct question *question)
     return status;
 }
 
-static void say_metric(const struct saves *saves, struct question *question)
+static void write_metric(ls_writer *writer, int64_t epoch, double value)
+{
+    ls_write_array(writer, 2);
+    ls_write_int(writer, epoch);
+    ls_write_double(writer, value);
+}
+
+/* Of this epoch, and of earlier ones. */
+static void say_metrics(struct saves *saves, struct question *question)
 {
     const double value =
         saves->ops->metric != NULL ? saves->ops->metric(saves->self) : NAN;
-    if (isnan(value))
-        return;
-    ls_write_string(question->answer, "metric");
-    ls_write_double(question->answer, value);
+    ls_mutex_lock(&saves->asker->mutex);
+    ls_write_string(question->answer, "metrics");
+    ls_write_array(question->answer,
+                   (uint32_t)saves->n_verdicts + (isnan(value) ? 0 : 1));
+    if (!isnan(value))
+        write_metric(question->answer, said_epoch(question), value);
+    for (size_t i = 0; i < saves->n_verdicts; i++) {
+        saves->verdicts[i].told = true;
+        write_metric(question->answer, saves->verdicts[i].epoch,
+                     saves->verdicts[i].value);
+    }
+    ls_mutex_unlock(&saves->asker->mutex);
+}
+
+/* With the mutex held. */
+static void drop_verdict(struct saves *saves, size_t at)
+{
+    saves->verdicts[at] = saves->verdicts[--saves->n_verdicts];
+}
+
+int saves_judge(struct saves *saves, int64_t saved, int64_t epoch, double value)
+{
+    ls_mutex_lock(&saves->asker->mutex);
+    for (size_t i = saves->n_verdicts; i-- > 0;)
+        if (saves->verdicts[i].epoch > saved ||
+            saves->verdicts[i].epoch == epoch)
+            drop_verdict(saves, i);
+    struct saves_verdict *more = realloc(
+        saves->verdicts, (saves->n_verdicts + 1) * sizeof *saves->verdicts);
+    if (more != NULL) {
+        saves->verdicts = more;
+        more[saves->n_verdicts++] =
+            (struct saves_verdict){.epoch = epoch, .value = value};
+    }
+    ls_mutex_unlock(&saves->asker->mutex);
+    return more != NULL ? LS_OK : ls_error(LS_ENOMEM, "a verdict");
+}
+
+/* The save with which they were told is over. */
+static void settle_verdicts(struct saves *saves, bool saved)
+{
+    ls_mutex_lock(&saves->asker->mutex);
+    for (size_t i = saves->n_verdicts; i-- > 0;) {
+        if (saved && saves->verdicts[i].told)
+            drop_verdict(saves, i);
+        else
+            saves->verdicts[i].told = false;
+    }
+    ls_mutex_unlock(&saves->asker->mutex);
 }
 
 static int do_copy(struct saves *saves, struct question *question)
 {
-    say_metric(saves, question);
+    say_metrics(saves, question);
     return saves->store == NULL
                ? send_blobs(saves, question)
                : ls_checkpoints_write_behind(saves->store, said_epoch(question),
@@ -133,7 +186,7 @@ static int do_write(struct saves *saves, struct question *question)
     const int64_t epoch = said_epoch(question);
     const bool behind = question_int(question, "behind", 0) == 1;
     if (!behind) /* else it was said with the copy */
-        say_metric(saves, question);
+        say_metrics(saves, question);
     if (saves->store == NULL)
         return send_blobs(saves, question);
     const int status = behind ? wait_behind(saves, epoch, &entry)
@@ -153,6 +206,7 @@ static int do_verdict(struct saves *saves, struct question *question)
     const size_t n = ls_value_size(keep);
     const bool drop =
         question_int(question, "verdict", COMMIT_KEEP) == COMMIT_DROP;
+    settle_verdicts(saves, !drop);
     if (saves->store == NULL)
         return LS_OK; /* the one that leads has its entry */
     if (keeper_drops(&saves->keeper, question_int(question, "round", -1),

@@ -31,6 +31,9 @@ extern "C" {
 /* For `leader`: the one with the lowest id. */
 #define LS_CHECKPOINT_FIRST UINT32_MAX
 
+/* As the epoch that a run goes on from: the one with the best metric. */
+#define LS_CHECKPOINT_BEST INT64_MIN
+
 /* A handle of the step; it lives as long as its task. */
 typedef struct ls_checkpoint_step ls_checkpoint_step;
 
@@ -53,7 +56,8 @@ struct ls_checkpoint_step_options {
      * that all nodes have whole, and begins anew only if there is none at all.
      * A node that is not in it begins as it is; the log names it. */
     enum ls_job_resume resume;
-    int64_t epoch; /* with LS_JOB_AT */
+    int64_t epoch; /* with LS_JOB_AT; or LS_CHECKPOINT_BEST: of those that all
+                    * nodes have whole, by the metric below */
     /* With LS_JOB_NEWEST: not from a checkpoint of a run's end, which all nodes
      * had agreed upon, but from the one before: a run that was killed just then
      * ends in the same way again. */
@@ -98,7 +102,7 @@ struct ls_checkpoint_step_options {
  * LS_ETIMEDOUT a node did not take part: it is named; LS_EABORTED where it is
  * not led: the run cannot begin, and why.
  * The step cannot be made: LS_EINVAL no folder where it leads, seconds or
- * timeout_ms is negative, on_best without a metric's name; LS_EEXIST these
+ * timeout_ms is negative, the best without a metric's name; LS_EEXIST these
  * calls serve a step of this name. */
 LS_API struct ls_middleware
 ls_mw_checkpoint(ls_task *task,
@@ -107,6 +111,14 @@ ls_mw_checkpoint(ls_task *task,
 /* Save at the end of this iteration. at_once: also where saves go behind, the
  * next iteration waits until it is on disk. Thread: any. */
 LS_API void ls_checkpoint_request(ls_checkpoint_step *step, bool at_once);
+/* How good the state of an epoch was, of which only this node knows, and only
+ * now: the last one that was saved or loaded, or one that is saved after this
+ * iteration. The checkpoint has it as its metric once the next save is made,
+ * before the retention looks at it; if several nodes know it, their mean. A run
+ * that is killed before that goes on from there, and may find it again. NaN
+ * says nothing. Errors: LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_checkpoint_judge(ls_checkpoint_step *step,
+                                           int64_t epoch, double value);
 /* Epoch of the last one that was saved or loaded where it is led; of the last
  * one that was loaded elsewhere. LS_CHECKPOINT_NONE: none. Thread: any. */
 LS_API int64_t ls_checkpoint_epoch(ls_checkpoint_step *step);

@@ -60,6 +60,7 @@ struct checks_figures {
     uint64_t takeovers;  /* lives of a coordinator after the first */
     uint64_t joined;     /* learners that did a work with the one that was given
                           * it */
+    uint64_t carried;    /* samples that one had drawn of an earlier life */
 };
 
 /* All: borrow. out: own; destroy it before the simulation, after the run.

@@ -121,9 +121,13 @@ struct plan_checkpoint {
     int64_t every;                 /* iterations; 0: not so */
     double seconds;                /* 0: not so */
     int64_t keep_last, keep_every; /* which stay; 0: none */
+    int64_t best;                  /* so many by PLAN_METRIC, too */
     bool goes_on;                  /* after a save that failed */
-    int64_t from; /* epoch that the run goes on from; -1: the newest */
+    int64_t from;                  /* epoch that the run goes on from; or: */
 };
+#define PLAN_FROM_NEWEST INT64_C(-1)
+#define PLAN_FROM_BEST   INT64_C(-2)
+#define PLAN_METRIC      "return" /* of an evaluation, in checkpoints */
 
 /* What members do instead in `lockstep sim`, where failures are borne. */
 struct plan_sim {

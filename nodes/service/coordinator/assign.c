@@ -9,17 +9,6 @@
 
 #include "coverage.h"
 
-enum pool_role work_role(enum work_kind kind)
-{
-    return kind == WORK_LEARNER ? POOL_LEARNER : POOL_COLLECTOR;
-}
-
-const char *work_kind_name(enum work_kind kind)
-{
-    static const char *const names[] = {"learner", "collector", "evaluation"};
-    return names[kind];
-}
-
 static void work_free(struct work *work)
 {
     replay_destroy(&work->buffer);
@@ -46,7 +35,6 @@ void works_fini(struct works *works)
 struct work *works_add(struct works *works, enum work_kind kind,
                        uint64_t number, int64_t now)
 {
-    static const char *const words[] = {"learn", "collect", "evaluate"};
     struct work *work = calloc(1, sizeof *work);
     if (work == NULL)
         return NULL;
@@ -55,7 +43,7 @@ struct work *works_add(struct works *works, enum work_kind kind,
     if (work->number > works->last_number)
         works->last_number = work->number;
     (void)snprintf(work->key.task_id, sizeof work->key.task_id, "%s_%" PRIu64,
-                   words[kind], work->number);
+                   work_rows[kind].verb, work->number);
     work->key.attempt = 1;
     work->queued_at = now;
     struct work **end = &works->first;
@@ -107,10 +95,11 @@ static struct pool_member *pick(const struct works *works, struct work *work,
                                 struct pool *pool, int64_t now)
 {
     struct pool_member *ranks[SERVICE_RANKS_MAX];
-    const size_t n = works->ranks;
-    if (work->kind != WORK_LEARNER || n < 2)
-        return pool_pick(pool, work_role(work->kind), now);
-    if (!pool_pick_several(pool, POOL_LEARNER, now, ranks, n))
+    const enum pool_role role = row_of(work)->role;
+    const size_t n = works->ranks[work->kind];
+    if (n < 2)
+        return pool_pick(pool, role, now);
+    if (!pool_pick_several(pool, role, now, ranks, n))
         return NULL;
     for (size_t i = 0; i < n; i++)
         work->ranks[i] = ranks[i]->id;
@@ -123,8 +112,9 @@ static struct pool_member *pick(const struct works *works, struct work *work,
 static bool give(const struct works *works, struct work *work,
                  struct pool *pool, int64_t now)
 {
-    if (work->kind == WORK_LEARNER && work->key.attempt == 1 &&
-        pool_is_asking(pool, POOL_LEARNER, now))
+    const struct work_row *row = row_of(work);
+    if (row->by_offer && work->key.attempt == 1 &&
+        pool_is_asking(pool, row->role, now))
         return false;
     struct pool_member *member = pick(works, work, pool, now);
     if (member == NULL)
@@ -139,10 +129,9 @@ static bool give(const struct works *works, struct work *work,
 
 struct work *works_assign(struct works *works, struct pool *pool, int64_t now)
 {
-    for (int evaluations = 1; evaluations >= 0; evaluations--)
+    for (int first = 1; first >= 0; first--)
         for (struct work *w = works->first; w != NULL; w = w->next)
-            if (w->state == WORK_QUEUED &&
-                (w->kind == WORK_EVALUATION) == (evaluations != 0) &&
+            if (w->state == WORK_QUEUED && row_of(w)->first == (first != 0) &&
                 give(works, w, pool, now))
                 return w;
     return NULL;

@@ -6,22 +6,19 @@
  *
  * A work that its member may have begun comes back with its next attempt, at
  * the front; one that was refused with the same, since nobody has begun it.
- * Evaluations go before collector works. A work that was queued for too long is
- * given up.
+ * Evaluations go before collector works, as their rows say (work_kinds.h). A
+ * work that was queued for too long is given up.
  *
- * Several learners may do a learner work together, as ranks of it. It is given
- * to the first of them, when so many are free; that one sees to the others,
- * which hold nothing for the coordinator and stay free: there is one learner
- * work at a time. Pure. Thread: serial. */
+ * Several members may do a work of some kinds together, as ranks of it. It is
+ * given to the first of them, when so many are free; that one sees to the
+ * others, which hold nothing for the coordinator and stay free: of such works
+ * there is one at a time. Pure. Thread: serial. */
 #ifndef LOCKSTEP_SERVICE_ASSIGN_H
 #define LOCKSTEP_SERVICE_ASSIGN_H
 
 #include "messages.h"
 #include "pool.h"
 #include "replay.h"
-
-enum work_kind { WORK_LEARNER, WORK_COLLECTOR, WORK_EVALUATION };
-enum { WORK_KINDS = 3 };
 
 enum work_state {
     WORK_QUEUED,
@@ -66,12 +63,14 @@ struct work {
     unsigned malformed; /* answers in a row that could not be read */
     bool doomed;        /* to be closed when it has started */
 
-    /* Of a learner work. */
+    /* Of one that several may do. */
     uint32_t ranks[SERVICE_RANKS_MAX]; /* ids of who does it, its member first;
                                         * what an earlier life has said of
                                         * them is not known */
     size_t n_ranks;                    /* 0: its member alone */
-    size_t n_missing;      /* learners that it waits for, as was said */
+    size_t n_missing; /* members that it waits for, as was said */
+
+    /* Of a learner work. */
     struct replay *buffer; /* own; NULL: closed */
     int64_t demanded;      /* samples in the batch that it waits for; 0: none */
     bool done;             /* its last info has come */
@@ -89,7 +88,7 @@ struct works {
     struct work *first; /* own; those that wait in the order of their turn */
     uint64_t last_number;
     int64_t expiry[WORK_KINDS]; /* ns */
-    size_t ranks;               /* learners that do a work; 0, 1: one */
+    size_t ranks[WORK_KINDS];   /* members that do one; 0, 1: one */
     bool same_attempt;          /* sabotage */
 };
 
@@ -121,7 +120,9 @@ size_t works_count(const struct works *works, enum work_kind kind);
  * looked at; LS_FOREVER: none. */
 int64_t works_wake_at(const struct works *works, int64_t now);
 
-enum pool_role work_role(enum work_kind kind);
-const char *work_kind_name(enum work_kind kind); /* "learner" */
+static inline const struct work_row *row_of(const struct work *work)
+{
+    return &work_rows[work->kind];
+}
 
 #endif

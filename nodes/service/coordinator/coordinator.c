@@ -261,6 +261,24 @@ static int recall(void *owner, const struct ls_journal_record *record)
     return fsm_recall(self->fsm, record->data, record->size);
 }
 
+/* Whether the data of a sample of an earlier life is there, and whole. */
+static bool is_whole(void *owner, const struct sample *sample)
+{
+    const coordinator *self = owner;
+    const char *name = sample->data_id;
+    struct store_blob blob = {.size = 0};
+    int status = store_get(self->options.store, &name, 1, &blob, 0);
+    const bool got = status == LS_OK;
+    if (got && blob.size != (size_t)sample->size)
+        status = ls_error(LS_EPROTO, "%s has %zu bytes, and not %lld", name,
+                          blob.size, (long long)sample->size);
+    if (got)
+        store_blob_fini(&blob);
+    if (status != LS_OK)
+        ls_log_warn("coordinator: a sample is lost: %s", ls_error_text());
+    return status == LS_OK;
+}
+
 static int open_journal(coordinator *self)
 {
     if (self->journal_path == NULL)
@@ -269,6 +287,8 @@ static int open_journal(coordinator *self)
         &self->journal, &(struct ls_journal_options){.path = self->journal_path,
                                                      .fn = recall,
                                                      .self = self});
+    if (status == LS_OK)
+        fsm_check_samples(self->fsm, is_whole, self);
     return status == LS_OK ? compact(self) : status;
 }
 
@@ -520,6 +540,27 @@ static int do_action(coordinator *self, const struct fsm_action *action)
     return LS_OK;
 }
 
+/* What lies there of an earlier life, and nobody needs. */
+static int drop_unneeded(void *owner, const char *name)
+{
+    coordinator *self = owner;
+    uint32_t home;
+    if (!store_data_home(name, &home) || fsm_needs(self->fsm, name))
+        return LS_OK;
+    return do_action(self,
+                     &(struct fsm_action){.kind = FSM_DROP, .name = name});
+}
+
+static int tidy(coordinator *self)
+{
+    const struct coordinator_options *options = &self->options;
+    if (!options->fsm.keeps_samples || options->each_data == NULL)
+        return LS_OK;
+    const int status = options->each_data(options->store, drop_unneeded, self);
+    forget_dropped(self);
+    return status;
+}
+
 static int init(coordinator *self)
 {
     if (self->options.journal != NULL) {
@@ -551,10 +592,12 @@ int coordinator_create(coordinator **out,
         if (options->watch != NULL)
             options->watch->opened(options->watch->self);
         self->is_open = true;
-        *out = self;
-    } else {
-        coordinator_destroy(&self);
+        status = tidy(self);
     }
+    if (status == LS_OK)
+        *out = self;
+    else
+        coordinator_destroy(&self);
     return status;
 }
 

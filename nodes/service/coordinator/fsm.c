@@ -39,12 +39,12 @@ static void fill_in(fsm *self, const struct fsm_options *options)
     for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++)
         if (*defaults[i].value == 0)
             *defaults[i].value = defaults[i].by_default;
-    self->works.ranks = (size_t)options->ranks;
     self->works.same_attempt =
         options->sabotage == SERVICE_SABOTAGE_SAME_ATTEMPT;
-    self->works.expiry[WORK_LEARNER] = self->options.learner_expiry;
-    self->works.expiry[WORK_COLLECTOR] = self->options.collector_expiry;
-    self->works.expiry[WORK_EVALUATION] = self->options.collector_expiry;
+    for (size_t i = 0; i < WORK_KINDS; i++) {
+        self->works.expiry[i] = work_expiry(&self->options, (enum work_kind)i);
+        self->works.ranks[i] = work_rows[i].shared ? (size_t)options->ranks : 1;
+    }
     self->scheduler = (struct scheduler){
         .iterations = options->iterations,
         .eval_interval = options->eval_interval,
@@ -139,7 +139,7 @@ static void pump(fsm *self, int64_t now)
         struct work *learner = fsm_learner(self);
         more = learner != NULL && fsm_learner_pump(self, learner, now);
         for (struct work *w = self->works.first; w != NULL; w = w->next)
-            if (w->kind != WORK_LEARNER && fsm_collector_pump(self, w, now))
+            if (!row_of(w)->learns && fsm_collector_pump(self, w, now))
                 more = true;
     }
 }

@@ -83,32 +83,6 @@ int fsm_snapshot_done(fsm *self, int64_t now, const char *name, int status)
     return self->status;
 }
 
-void fsm_drive_scheduler(fsm *self, int64_t now)
-{
-    const char *why = "";
-    for (;;) {
-        switch (scheduler_next(&self->scheduler, now,
-                               pool_count(&self->pool, POOL_COLLECTOR), &why)) {
-        case SCHEDULER_NOTHING:
-            return;
-        case SCHEDULER_END:
-            fsm_end(self, now, LS_OK, why);
-            return;
-        case SCHEDULER_LEARNER:
-            ask_learner(self, now);
-            break;
-        case SCHEDULER_COLLECTOR:
-            ask_collector(self, now);
-            break;
-        case SCHEDULER_EVALUATION:
-            ask_evaluation(self, now);
-            break;
-        }
-        if (self->status != LS_OK)
-            return;
-    }
-}
-
 static void write_learner(fsm *self, const struct work *work)
 {
     const struct fsm_options *options = &self->options;
@@ -134,7 +108,7 @@ static void write_learner(fsm *self, const struct work *work)
 static void write_collector(fsm *self, const struct work *work)
 {
     const struct fsm_options *options = &self->options;
-    const bool eval = work->kind == WORK_EVALUATION;
+    const bool eval = row_of(work)->judges;
     struct collector_work message = {
         .key = work->key,
         .eval_flag = eval,
@@ -151,29 +125,60 @@ static void write_collector(fsm *self, const struct work *work)
     collector_work_write(&message, self->writer);
 }
 
+/* What is done for a kind of work, beside what its row says (work_kinds.h). */
+static const struct {
+    void (*ask)(fsm *self, int64_t now); /* one more is wanted */
+    void (*write_start)(fsm *self, const struct work *work);
+} handlers[WORK_KINDS] = {
+    [WORK_LEARNER] = {ask_learner, write_learner},
+    [WORK_COLLECTOR] = {ask_collector, write_collector},
+    [WORK_EVALUATION] = {ask_evaluation, write_collector},
+};
+
+void fsm_drive_scheduler(fsm *self, int64_t now)
+{
+    const char *why = "";
+    while (self->status == LS_OK) {
+        const enum scheduler_wish wish =
+            scheduler_next(&self->scheduler, now,
+                           pool_count(&self->pool, POOL_COLLECTOR), &why);
+        if (wish == SCHEDULER_END)
+            fsm_end(self, now, LS_OK, why);
+        if (wish == SCHEDULER_END || wish == SCHEDULER_NOTHING)
+            return;
+        handlers[wish].ask(self, now);
+    }
+}
+
 /* "node 1, node 2"; "nobody". */
-static void list_learners(const fsm *self, char *out, size_t size)
+static void list_members(const fsm *self, enum pool_role role, char *out,
+                         size_t size)
 {
     size_t at = 0;
     (void)snprintf(out, size, "nobody");
     for (const struct pool_member *m = self->pool.first; m != NULL && at < size;
          m = m->next)
-        if (m->role == POOL_LEARNER && m->state != POOL_GONE)
+        if (m->role == role && m->state != POOL_GONE)
             at += (size_t)snprintf(out + at, size - at, "%snode %u",
                                    at > 0 ? ", " : "", (unsigned)m->id);
 }
 
-/* A work that needs several learners may need more than there are. Those that
- * come at the same time as it are not missed. */
+static size_t count_missing(const fsm *self, const struct work *work)
+{
+    const size_t n = self->works.ranks[work->kind];
+    const size_t here = pool_count(&self->pool, row_of(work)->role);
+    return n > 1 && here < n ? n - here : 0;
+}
+
+/* A work that several do may need more than there are. Those that come at the
+ * same time as it are not missed. */
 static void say_missing(fsm *self, int64_t now)
 {
-    const size_t n = self->works.ranks;
-    const size_t here = pool_count(&self->pool, POOL_LEARNER);
-    const size_t missing = n > 1 && here < n ? n - here : 0;
     char list[256];
     for (struct work *w = self->works.first; w != NULL; w = w->next) {
-        if (w->kind != WORK_LEARNER || w->state != WORK_QUEUED ||
-            w->n_missing == missing)
+        const size_t missing = count_missing(self, w);
+        const char *const role = pool_role_names[row_of(w)->role];
+        if (w->state != WORK_QUEUED || w->n_missing == missing)
             continue;
         if (missing > 0 && now - w->queued_at < self->options.retry) {
             w->again_at = w->queued_at + self->options.retry;
@@ -182,11 +187,12 @@ static void say_missing(fsm *self, int64_t now)
         w->n_missing = missing;
         if (missing == 0)
             continue;
-        list_learners(self, list, sizeof list);
+        list_members(self, row_of(w)->role, list, sizeof list);
         fsm_say(self, LS_LOG_WARN,
-                "%s waits for %zu more learner%s: it has %zu ranks, and of "
-                "learners there is %s",
-                w->key.task_id, missing, missing == 1 ? "" : "s", n, list);
+                "%s waits for %zu more %s%s: it has %zu ranks, and of %ss "
+                "there is %s",
+                w->key.task_id, missing, role, missing == 1 ? "" : "s",
+                self->works.ranks[w->kind], role, list);
     }
 }
 
@@ -211,10 +217,7 @@ void fsm_drive_queue(fsm *self, int64_t now)
         fsm_record_work(self, work);
         say_given(self, work);
         ls_writer_clear(self->writer);
-        if (work->kind == WORK_LEARNER)
-            write_learner(self, work);
-        else
-            write_collector(self, work);
+        handlers[work->kind].write_start(self, work);
         (void)fsm_call(self, ABOUT_START, work->member, work);
     }
     say_missing(self, now);
@@ -273,7 +276,8 @@ static bool read_closed(fsm *self, const struct open_call *call,
     struct learner_closed closed;
     const struct work_key *key = &closed.key;
     int status;
-    if (work->kind == WORK_LEARNER) {
+    const bool learns = row_of(work)->learns;
+    if (learns) {
         status = learner_closed_read(&closed, result->data, result->size);
     } else {
         status = collector_closed_read(finish, result->data, result->size);
@@ -283,7 +287,7 @@ static bool read_closed(fsm *self, const struct open_call *call,
         status = fsm_check_key(work, key);
     if (status != LS_OK)
         fsm_malformed(self, call);
-    return status == LS_OK && work->kind != WORK_LEARNER;
+    return status == LS_OK && !learns;
 }
 
 void fsm_close_ended(fsm *self, int64_t now, const struct open_call *call,

@@ -10,34 +10,33 @@
 
 enum { MALFORMED_MAX = 3 };
 
+/* What sets the calls apart; those about a work have a name for each role. */
+static const struct {
+    const char *names[2];
+    bool is_long; /* it waits for what is under way */
+    fsm_ended_fn *ended;
+} rows[] = {
+    [ABOUT_CONNECT] = {{"ls.connect", "ls.connect"}, false, fsm_connect_ended},
+    [ABOUT_RESOURCE] = {{CALL_RESOURCE, CALL_RESOURCE},
+                        false,
+                        fsm_resource_ended},
+    [ABOUT_PURGE] = {{CALL_LEARNER_CLOSE, CALL_COLLECTOR_CLOSE},
+                     false,
+                     fsm_purge_ended},
+    [ABOUT_START] = {{CALL_LEARNER_START, CALL_COLLECTOR_START},
+                     false,
+                     fsm_start_ended},
+    [ABOUT_DEMAND] = {{CALL_LEARNER_DEMAND}, true, fsm_demand_ended},
+    [ABOUT_LEARN] = {{CALL_LEARNER_LEARN}, true, fsm_learn_ended},
+    [ABOUT_DATA] = {{NULL, CALL_COLLECTOR_DATA}, true, fsm_data_ended},
+    [ABOUT_CLOSE] = {{CALL_LEARNER_CLOSE, CALL_COLLECTOR_CLOSE},
+                     true,
+                     fsm_close_ended},
+};
+
 const char *fsm_call_name(enum call_about about, enum pool_role role)
 {
-    const bool learner = role == POOL_LEARNER;
-    switch (about) {
-    case ABOUT_CONNECT:
-        return "ls.connect";
-    case ABOUT_RESOURCE:
-        return CALL_RESOURCE;
-    case ABOUT_START:
-        return learner ? CALL_LEARNER_START : CALL_COLLECTOR_START;
-    case ABOUT_DEMAND:
-        return CALL_LEARNER_DEMAND;
-    case ABOUT_LEARN:
-        return CALL_LEARNER_LEARN;
-    case ABOUT_DATA:
-        return CALL_COLLECTOR_DATA;
-    case ABOUT_PURGE:
-    case ABOUT_CLOSE:
-        break;
-    }
-    return learner ? CALL_LEARNER_CLOSE : CALL_COLLECTOR_CLOSE;
-}
-
-/* A close waits for what is under way; at the end nobody waits for that. */
-static bool is_long(const fsm *self, enum call_about about)
-{
-    return about == ABOUT_DEMAND || about == ABOUT_LEARN ||
-           about == ABOUT_DATA || (about == ABOUT_CLOSE && !self->end.begun);
+    return rows[about].names[role];
 }
 
 static void make_call(fsm *self, const struct open_call *call)
@@ -50,16 +49,18 @@ static void make_call(fsm *self, const struct open_call *call)
     }
     const struct fsm_options *options = &self->options;
     const bool connect = call->about == ABOUT_CONNECT;
-    fsm_act(self,
-            &(struct fsm_action){
-                .kind = connect ? FSM_CONNECT : FSM_CALL,
-                .number = call->number,
-                .to = call->member->id,
-                .name = fsm_call_name(call->about, call->member->role),
-                .data = connect ? NULL : data,
-                .size = connect ? 0 : size,
-                .wait_ns = is_long(self, call->about) ? options->work_timeout
-                                                      : options->call_timeout});
+    /* At the end nobody waits for what is under way. */
+    const bool is_long = rows[call->about].is_long &&
+                         !(call->about == ABOUT_CLOSE && self->end.begun);
+    fsm_act(self, &(struct fsm_action){
+                      .kind = connect ? FSM_CONNECT : FSM_CALL,
+                      .number = call->number,
+                      .to = call->member->id,
+                      .name = fsm_call_name(call->about, call->member->role),
+                      .data = connect ? NULL : data,
+                      .size = connect ? 0 : size,
+                      .wait_ns = is_long ? options->work_timeout
+                                         : options->call_timeout});
 }
 
 struct open_call *fsm_call(fsm *self, enum call_about about,
@@ -204,32 +205,6 @@ static bool is_parted(const struct open_call *call,
             call->about != ABOUT_CONNECT);
 }
 
-static void of_member(fsm *self, int64_t now, const struct open_call *call,
-                      const struct ls_call_result *result)
-{
-    if (call->about == ABOUT_CONNECT)
-        fsm_connect_ended(self, now, call->member, result);
-    else if (call->about == ABOUT_RESOURCE)
-        fsm_resource_ended(self, now, call, result);
-    else if (call->about == ABOUT_PURGE)
-        fsm_purge_ended(self, now, call->member, result);
-}
-
-static void of_work(fsm *self, int64_t now, const struct open_call *call,
-                    const struct ls_call_result *result)
-{
-    if (call->about == ABOUT_START)
-        fsm_start_ended(self, now, call, result);
-    else if (call->about == ABOUT_DEMAND)
-        fsm_demand_ended(self, now, call, result);
-    else if (call->about == ABOUT_LEARN)
-        fsm_learn_ended(self, now, call, result);
-    else if (call->about == ABOUT_DATA)
-        fsm_data_ended(self, now, call, result);
-    else if (call->about == ABOUT_CLOSE)
-        fsm_close_ended(self, now, call, result);
-}
-
 static void dispatch(fsm *self, int64_t now, const struct open_call *call,
                      const struct ls_call_result *result)
 {
@@ -239,7 +214,7 @@ static void dispatch(fsm *self, int64_t now, const struct open_call *call,
     if (asked && member_is && is_parted(call, result))
         part(self, now, call, result);
     else if (asked && member_is)
-        (call->work == NULL ? of_member : of_work)(self, now, call, result);
+        rows[call->about].ended(self, now, call, result);
     else if (call->about == ABOUT_DATA)
         fsm_data_late(self, result);
 }

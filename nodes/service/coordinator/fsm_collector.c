@@ -35,6 +35,7 @@ static bool insert_part(fsm *self, struct work *learner, struct work *work)
     struct waiting_data *first = work->waiting;
     struct sample sample;
     sample_part(&first->whole, first->part, &sample);
+    const uint64_t number = replay_next_number(learner->buffer);
     const int status = replay_insert(learner->buffer, &sample);
     if (status == LS_EAGAIN)
         return false;
@@ -42,6 +43,7 @@ static bool insert_part(fsm *self, struct work *learner, struct work *work)
         fsm_no_memory(self);
         return false;
     }
+    fsm_record_sample(self, learner, &sample, number);
     first->owes_drop = false; /* the buffer does */
     if (++first->part == first->whole.parts)
         remove_first(work);
@@ -100,7 +102,7 @@ static int64_t wanted(const fsm *self, const struct work *learner,
 
 static void ask(fsm *self, struct work *work, int64_t want)
 {
-    const bool eval = work->kind == WORK_EVALUATION;
+    const bool eval = row_of(work)->judges;
     const struct collector_ask question = {
         .key = work->key,
         .policy_version = eval ? -1 : self->scheduler.policy_version,
@@ -116,7 +118,7 @@ bool fsm_collector_pump(fsm *self, struct work *work, int64_t now)
     if (work->state != WORK_RUNNING || work->again_at > now)
         return false;
     struct work *learner = fsm_learner(self);
-    const bool collects = work->kind == WORK_COLLECTOR;
+    const bool collects = row_of(work)->feeds;
     if (collects && learner == NULL)
         return false;
     const bool inserted = collects && insert(self, learner, work);
@@ -174,7 +176,7 @@ static int check_data(const fsm *self, const struct work *work,
     if (strcmp(data->buffer_id, work->buffer_id) != 0)
         return ls_error(LS_EPROTO, "buffer_id: %s, and its buffer is %s",
                         data->buffer_id, work->buffer_id);
-    if (!data->is_info && work->kind == WORK_EVALUATION)
+    if (!data->is_info && !row_of(work)->feeds)
         return ls_error(LS_EPROTO, "data_id: an evaluation brings no sample");
     for (size_t i = 0; i < data->n && status == LS_OK; i++)
         status = check_sample(self, work, &data->samples[i]);
@@ -185,7 +187,7 @@ static void take_info(fsm *self, int64_t now, struct work *work,
                       const struct collector_info *info)
 {
     work->progress =
-        work->kind == WORK_EVALUATION ? info->cur_episode : info->cur_sample;
+        row_of(work)->judges ? info->cur_episode : info->cur_sample;
     if (info->collector_done)
         fsm_work_close(self, work, now, WORK_FINISHED);
 }

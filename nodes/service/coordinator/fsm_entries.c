@@ -82,3 +82,107 @@ const struct ls_record fsm_work_entry = RECORD(sizeof(struct work_entry), work);
 static const struct ls_field over[] = {
     {"number", LS_FIELD_INT, .offset = 0, FROM_1}};
 const struct ls_record fsm_over_entry = RECORD(sizeof(int64_t), over);
+
+/* The buffer of a work --------------------------------------------------- */
+
+#define WORK(type)                                                             \
+    {                                                                          \
+        "work", LS_FIELD_INT, IN(type, work), FROM_1                           \
+    }
+#define SLOT(type, member)                                                     \
+    {                                                                          \
+        "slot", LS_FIELD_INT, IN(type, member),                                \
+            .least = -1, .most = REPLAY_CAPACITY_MAX - 1                       \
+    }
+#define COUNT_OF(name, type, member)                                           \
+    {                                                                          \
+        name, LS_FIELD_UINT, IN(type, member)                                  \
+    }
+
+static const struct ls_field sample_lines[] = {
+    WORK(sample_entry),
+    {"is_new", LS_FIELD_BOOL, IN(sample_entry, is_new)},
+    {"part", LS_FIELD_INT, IN(sample_entry, part), .most = UINT32_MAX},
+    {"home", LS_FIELD_UINT32, IN(sample_entry, item.sample.home)},
+    SLOT(sample_entry, item.slot),
+    COUNT_OF("number", sample_entry, item.number),
+    COUNT_OF("n_sampled", sample_entry, item.n_sampled),
+    {"sample", LS_FIELD_RECORD, IN(sample_entry, item.sample),
+     .record = &sample_record},
+};
+
+static int check_part(const void *data)
+{
+    const struct sample_entry *entry = data;
+    return entry->part < entry->item.sample.parts
+               ? LS_OK
+               : ls_error(LS_EPROTO, "part: %lld of %lld",
+                          (long long)entry->part,
+                          (long long)entry->item.sample.parts);
+}
+
+const struct ls_record fsm_sample_entry = {.name = "a record",
+                                           .size = sizeof(struct sample_entry),
+                                           .fields = sample_lines,
+                                           .n_fields = N_OF(sample_lines),
+                                           .open = true,
+                                           .check = check_part};
+
+#define ITEM_LINES                                                             \
+    SLOT(item_entry, slot), COUNT_OF("number", item_entry, number)
+static const struct ls_field drawn_item[] = {ITEM_LINES};
+static const struct ls_field weighed_item[] = {
+    ITEM_LINES,
+    {"priority", LS_FIELD_DOUBLE, IN(item_entry, priority),
+     .high = SAMPLE_PRIORITY_MAX},
+};
+static const struct ls_record drawn_items =
+    RECORD(sizeof(struct item_entry), drawn_item);
+static const struct ls_record weighed_items =
+    RECORD(sizeof(struct item_entry), weighed_item);
+static const struct ls_field one_drawn = {.type = LS_FIELD_RECORD,
+                                          .record = &drawn_items};
+static const struct ls_field one_weighed = {.type = LS_FIELD_RECORD,
+                                            .record = &weighed_items};
+
+#define ITEMS_LINES(one)                                                       \
+    {                                                                          \
+        WORK(items_entry),                                                     \
+        {                                                                      \
+            "items", LS_FIELD_LIST, IN(items_entry, items),                    \
+                .item = (one), .count = offsetof(struct items_entry, n),       \
+                .most = SERVICE_BATCH_MAX, .own = true                         \
+        }                                                                      \
+    }
+static const struct ls_field drawn[] = ITEMS_LINES(&one_drawn);
+static const struct ls_field weighed[] = ITEMS_LINES(&one_weighed);
+const struct ls_record fsm_drawn_entry =
+    RECORD(sizeof(struct items_entry), drawn);
+const struct ls_record fsm_weighed_entry =
+    RECORD(sizeof(struct items_entry), weighed);
+
+#define FIGURE_OF(member)                                                      \
+    COUNT_OF(#member, buffer_entry, account.figures.member)
+static const struct ls_field buffer[] = {
+    WORK(buffer_entry),
+    {"version", LS_FIELD_INT, IN(buffer_entry, account.version), COUNT},
+    COUNT_OF("next_number", buffer_entry, account.next_number),
+    {"staleness_sum", LS_FIELD_DOUBLE, IN(buffer_entry, account.staleness_sum),
+     .high = 1e300},
+    FIGURE_OF(inserted),
+    FIGURE_OF(evicted_stale),
+    FIGURE_OF(evicted_overflow),
+    FIGURE_OF(evicted_used),
+    FIGURE_OF(evicted_bytes),
+    FIGURE_OF(evicted_lost),
+    FIGURE_OF(inserts_refused),
+    FIGURE_OF(batches),
+    FIGURE_OF(sampled),
+    FIGURE_OF(batches_refused),
+    FIGURE_OF(updates),
+    FIGURE_OF(updates_refused),
+    {"staleness_max", LS_FIELD_INT,
+     IN(buffer_entry, account.figures.staleness_max), COUNT},
+};
+const struct ls_record fsm_buffer_entry =
+    RECORD(sizeof(struct buffer_entry), buffer);

@@ -122,6 +122,7 @@ static bool give_batch(fsm *self, struct work *work)
         return false;
     batch->n = n;
     work->demanded = 0;
+    fsm_record_items(self, work, batch->drawn, n, NULL);
     fsm_buffer_drain(self, work);
     write_batch(self, work, batch);
     if (self->status != LS_OK)
@@ -250,6 +251,7 @@ static void take_result(fsm *self, struct work *work,
         memcpy(update.unique_id, drawn[i].unique_id, sizeof update.unique_id);
         (void)replay_update_priority(work->buffer, &update);
     }
+    fsm_record_items(self, work, drawn, result->n, result->priorities);
     work->progress = self->scheduler.learner_step = result->cur_learner_iter;
     if (result->has_info)
         note_info(self, work, &result->info);

@@ -27,7 +27,7 @@ static void rank_gone(fsm *self, const struct pool_member *member, int64_t now)
         work = work->next;
     if (work == NULL)
         return;
-    self->failures[WORK_LEARNER] = 0;
+    self->failures[work->kind] = 0;
     if (work->doomed || work->done)
         return;
     fsm_say(self, LS_LOG_WARN,
@@ -103,9 +103,10 @@ void fsm_drive_members(fsm *self, int64_t now)
     }
 }
 
-void fsm_connect_ended(fsm *self, int64_t now, struct pool_member *member,
+void fsm_connect_ended(fsm *self, int64_t now, const struct open_call *call,
                        const struct ls_call_result *result)
 {
+    struct pool_member *member = call->member;
     if (result->state == LS_CALL_COMPLETED) {
         member->state = POOL_CONNECTED;
         return;
@@ -174,9 +175,10 @@ void fsm_resource_ended(fsm *self, int64_t now, const struct open_call *call,
     }
 }
 
-void fsm_purge_ended(fsm *self, int64_t now, struct pool_member *member,
+void fsm_purge_ended(fsm *self, int64_t now, const struct open_call *call,
                      const struct ls_call_result *result)
 {
+    struct pool_member *member = call->member;
     member->state = POOL_CONNECTED;
     if (result->state != LS_CALL_COMPLETED)
         fsm_member_rests(self, member, now);

@@ -21,7 +21,7 @@ static int recall_member(fsm *self, struct work *work,
     if (entry->held == 0)
         return LS_OK;
     struct pool_member *member =
-        pool_add(&self->pool, (uint32_t)entry->member, work_role(work->kind));
+        pool_add(&self->pool, (uint32_t)entry->member, row_of(work)->role);
     if (member == NULL)
         return ls_error(LS_ENOMEM, "node %u", (unsigned)entry->member);
     /* A member has one work: the one that it was given last. */
@@ -55,7 +55,7 @@ static int recall_work(fsm *self, const ls_value *map)
     work->progress = entry.progress;
     memcpy(work->policy_id, entry.policy_id, sizeof work->policy_id);
     memcpy(work->buffer_id, entry.buffer_id, sizeof work->buffer_id);
-    if (work->kind == WORK_LEARNER)
+    if (row_of(work)->learns)
         memcpy(self->policy_id, work->policy_id, sizeof self->policy_id);
     status = recall_member(self, work, &entry);
     work->done = entry.done != 0;
@@ -82,23 +82,120 @@ static int recall_own(fsm *self, const struct ls_record *entry,
     return status == LS_OK ? LS_OK : ls_error_at(status, "%s", entry->name);
 }
 
+static int recall_end(fsm *self, const ls_value *map)
+{
+    const int status = recall_own(self, &fsm_end_entry, map);
+    self->end.recorded = self->end.recorded || status == LS_OK;
+    return status;
+}
+
+/* What was in buffers counts only where it is kept, and their works go on. */
+static struct replay *buffer_of(const fsm *self, int64_t number)
+{
+    const struct work *work = find_number(self, number);
+    return work != NULL && self->options.keeps_samples ? work->buffer : NULL;
+}
+
+/* What it gives up lies there until the journal was read: fsm_needs(). */
+static void forget_dropped(struct replay *buffer)
+{
+    char name[SAFE_NAME_MAX + 1];
+    while (replay_take_dropped(buffer, name))
+        continue;
+}
+
+static int recall_sample(fsm *self, const ls_value *map)
+{
+    struct sample_entry entry;
+    int status = ls_record_read(&fsm_sample_entry, &entry, map);
+    struct replay *buffer =
+        status == LS_OK ? buffer_of(self, entry.work) : NULL;
+    if (buffer == NULL)
+        return status;
+    const struct sample whole = entry.item.sample;
+    sample_part(&whole, entry.part, &entry.item.sample);
+    status = replay_recall_item(buffer, &entry.item, entry.is_new);
+    forget_dropped(buffer);
+    return status;
+}
+
+static int recall_items(fsm *self, const ls_value *map, bool weighed)
+{
+    const struct ls_record *record =
+        weighed ? &fsm_weighed_entry : &fsm_drawn_entry;
+    struct items_entry entry;
+    const int status = ls_record_read(record, &entry, map);
+    if (status != LS_OK)
+        return status;
+    struct replay *buffer = buffer_of(self, entry.work);
+    for (size_t i = 0; i < entry.n && buffer != NULL; i++) {
+        const struct item_entry *item = &entry.items[i];
+        if (weighed)
+            replay_recall_priority(buffer, item->slot, item->number,
+                                   item->priority);
+        else
+            replay_recall_drawn(buffer, item->slot, item->number);
+    }
+    if (buffer != NULL && !weighed)
+        replay_recall_batch(buffer);
+    if (buffer != NULL)
+        forget_dropped(buffer);
+    ls_record_clear(record, &entry);
+    return LS_OK;
+}
+
+static int recall_buffer(fsm *self, const ls_value *map)
+{
+    struct buffer_entry entry = {.work = 0};
+    const int status = ls_record_read(&fsm_buffer_entry, &entry, map);
+    struct replay *buffer =
+        status == LS_OK ? buffer_of(self, entry.work) : NULL;
+    if (buffer != NULL)
+        replay_recall_account(buffer, &entry.account);
+    return status;
+}
+
+static int recall_drawn(fsm *self, const ls_value *map)
+{
+    return recall_items(self, map, false);
+}
+
+static int recall_weighed(fsm *self, const ls_value *map)
+{
+    return recall_items(self, map, true);
+}
+
+static int recall_figures(fsm *self, const ls_value *map)
+{
+    const int status = recall_own(self, &fsm_figures_entry, map);
+    struct work *learner = status == LS_OK ? fsm_learner(self) : NULL;
+    if (learner == NULL || !self->options.keeps_samples)
+        return status;
+    replay_set_version(learner->buffer, self->scheduler.policy_version);
+    forget_dropped(learner->buffer);
+    return LS_OK;
+}
+
+static const struct {
+    const char *name;
+    int (*fn)(fsm *self, const ls_value *map);
+} kinds[] = {
+    {"figures", recall_figures}, {"work", recall_work},
+    {"over", recall_over},       {"end", recall_end},
+    {"buffer", recall_buffer},   {"sample", recall_sample},
+    {"drawn", recall_drawn},     {"weighed", recall_weighed},
+};
+
 static int recall(fsm *self, const ls_value *map)
 {
     const char *record;
     if (ls_value_string(ls_value_get(map, "record"), &record) != LS_OK)
         return ls_error(LS_EPROTO, "a record: record: expected a name");
-    if (strcmp(record, "figures") == 0)
-        return recall_own(self, &fsm_figures_entry, map);
-    if (strcmp(record, "work") == 0)
-        return recall_work(self, map);
-    if (strcmp(record, "over") == 0)
-        return recall_over(self, map);
-    if (strcmp(record, "end") != 0)
-        return ls_error(LS_EPROTO, "a record: record: there is no kind %.40s",
-                        record);
-    const int status = recall_own(self, &fsm_end_entry, map);
-    self->end.recorded = self->end.recorded || status == LS_OK;
-    return status;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (strcmp(record, kinds[i].name) == 0)
+            return kinds[i].fn(self, map);
+    return ls_error(LS_EPROTO, "a record: record: there is no kind %.40s",
+                    record);
 }
 
 int fsm_recall(fsm *self, const void *record, size_t size)
@@ -110,6 +207,30 @@ int fsm_recall(fsm *self, const void *record, size_t size)
     status = recall(self, ls_document_root(document));
     ls_document_destroy(&document);
     return status;
+}
+
+void fsm_check_samples(fsm *self,
+                       bool (*fn)(void *owner, const struct sample *sample),
+                       void *owner)
+{
+    struct work *learner = fsm_learner(self);
+    struct replay_figures before, after;
+    if (learner == NULL || !self->options.keeps_samples)
+        return;
+    replay_figures(learner->buffer, &before);
+    replay_check(learner->buffer, fn, owner);
+    fsm_buffer_drain(self, learner);
+    replay_figures(learner->buffer, &after);
+    if (before.size > 0)
+        fsm_say(self, after.size < before.size ? LS_LOG_WARN : LS_LOG_INFO,
+                "%s: %zu samples of an earlier life are there, %zu are lost",
+                learner->buffer_id, after.size, before.size - after.size);
+}
+
+bool fsm_needs(const fsm *self, const char *data_id)
+{
+    const struct work *learner = fsm_learner(self);
+    return learner != NULL && replay_uses(learner->buffer, data_id);
 }
 
 /* Whoever watches this life has not heard of it: it may end the job. */
@@ -135,8 +256,11 @@ void fsm_begin(fsm *self, int64_t now)
         w->queued_at = now;
         w->until = now + self->options.call_timeout;
     }
-    if (fsm_learner(self) == NULL)
+    const struct work *learner = fsm_learner(self);
+    if (learner == NULL)
         fsm_close_collectors(self, now);
+    else
+        replay_recalled(learner->buffer);
     if (self->end.recorded)
         fsm_end(self, now, LS_OK, self->end.text);
 }

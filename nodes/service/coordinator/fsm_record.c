@@ -1,5 +1,6 @@
 /* What the journal is told, so that a later life can take over: the figures,
  * and who has which work. The last record of a thing counts. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "fsm_entries.h"
@@ -47,7 +48,7 @@ static void write_end(fsm *self)
 
 void fsm_count_attempt(fsm *self, const struct work *work)
 {
-    if (work->kind == WORK_LEARNER &&
+    if (row_of(work)->learns &&
         work->key.attempt > self->scheduler.learner_attempts)
         self->scheduler.learner_attempts = work->key.attempt;
 }
@@ -87,6 +88,64 @@ void fsm_record_figures(fsm *self)
     append(self);
 }
 
+/* ---- the buffer of a work ---- */
+
+static void write_item(fsm *self, const struct work *work,
+                       const struct replay_item *item, bool is_new)
+{
+    struct sample_entry entry = {.work = (int64_t)work->number,
+                                 .is_new = is_new,
+                                 .part = item->sample.part,
+                                 .item = *item};
+    if (item->sample.split)
+        entry.item.sample.unroll_len *= item->sample.parts;
+    write_record(self, "sample", &fsm_sample_entry, &entry);
+}
+
+void fsm_record_sample(fsm *self, const struct work *work,
+                       const struct sample *sample, uint64_t number)
+{
+    struct replay_item item;
+    if (!self->options.keeps_samples)
+        return;
+    replay_newest(work->buffer, number, &item);
+    if (item.slot < 0)
+        item.sample = *sample;
+    write_item(self, work, &item, true);
+    append(self);
+}
+
+/* Its name is that of the buffer, _ and the number. */
+static uint64_t number_of(const struct drawn_sample *drawn)
+{
+    return strtoull(strrchr(drawn->unique_id, '_') + 1, NULL, 10);
+}
+
+/* priorities: NULL: they were drawn. */
+void fsm_record_items(fsm *self, const struct work *work,
+                      const struct drawn_sample *drawn, size_t n,
+                      const double *priorities)
+{
+    struct items_entry entry = {.work = (int64_t)work->number, .n = n};
+    if (!self->options.keeps_samples || n == 0)
+        return;
+    entry.items = calloc(n, sizeof *entry.items);
+    if (entry.items == NULL) {
+        fsm_no_memory(self);
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        entry.items[i] = (struct item_entry){
+            .slot = drawn[i].slot,
+            .number = number_of(&drawn[i]),
+            .priority = priorities != NULL ? priorities[i] : 0.0};
+    write_record(self, priorities != NULL ? "weighed" : "drawn",
+                 priorities != NULL ? &fsm_weighed_entry : &fsm_drawn_entry,
+                 &entry);
+    append(self);
+    free(entry.items);
+}
+
 struct record_sink {
     ls_writer *writer; /* what it holds is handed on */
     int (*fn)(void *owner, const void *record, size_t size);
@@ -99,6 +158,33 @@ static int hand_on(const struct record_sink *sink)
     size_t size;
     const int status = ls_writer_bytes(sink->writer, &data, &size);
     return status == LS_OK ? sink->fn(sink->owner, data, size) : status;
+}
+
+struct item_sink {
+    const struct record_sink *sink;
+    fsm *fsm;
+    const struct work *work;
+};
+
+static int hand_on_item(void *arg, const struct replay_item *item)
+{
+    const struct item_sink *to = arg;
+    write_item(to->fsm, to->work, item, false);
+    return hand_on(to->sink);
+}
+
+static int hand_on_buffer(fsm *self, const struct record_sink *sink,
+                          const struct work *work)
+{
+    struct buffer_entry entry = {.work = (int64_t)work->number};
+    struct item_sink items = {sink, self, work};
+    if (!self->options.keeps_samples || work->buffer == NULL)
+        return LS_OK;
+    replay_account(work->buffer, &entry.account);
+    write_record(self, "buffer", &fsm_buffer_entry, &entry);
+    const int status = hand_on(sink);
+    return status == LS_OK ? replay_each(work->buffer, hand_on_item, &items)
+                           : status;
 }
 
 int fsm_records(fsm *self,
@@ -116,6 +202,8 @@ int fsm_records(fsm *self,
          w = w->next) {
         write_work(self, w);
         status = hand_on(&sink);
+        if (status == LS_OK)
+            status = hand_on_buffer(self, &sink, w);
     }
     return status;
 }

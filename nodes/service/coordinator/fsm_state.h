@@ -93,6 +93,13 @@ void fsm_say(fsm *self, int level, const char *format, ...) LS_PRINTF(3, 4);
 void fsm_drop(fsm *self, const char *name);
 void fsm_actions_fini(fsm *self);
 
+/* How a call ended, by what it was about. */
+typedef void fsm_ended_fn(fsm *self, int64_t now, const struct open_call *call,
+                          const struct ls_call_result *result);
+fsm_ended_fn fsm_connect_ended, fsm_resource_ended, fsm_purge_ended;
+fsm_ended_fn fsm_start_ended, fsm_close_ended;
+fsm_ended_fn fsm_demand_ended, fsm_learn_ended, fsm_data_ended;
+
 /* fsm_calls.c */
 void fsm_calls_fini(fsm *self);
 /* The data of the call is what the writer holds; its options are filled in. */
@@ -120,12 +127,6 @@ void fsm_member_rests(fsm *self, struct pool_member *member, int64_t now);
 void fsm_member_gone(fsm *self, struct pool_member *member, int64_t now,
                      enum pool_state state);
 void fsm_drive_members(fsm *self, int64_t now);
-void fsm_connect_ended(fsm *self, int64_t now, struct pool_member *member,
-                       const struct ls_call_result *result);
-void fsm_resource_ended(fsm *self, int64_t now, const struct open_call *call,
-                        const struct ls_call_result *result);
-void fsm_purge_ended(fsm *self, int64_t now, struct pool_member *member,
-                     const struct ls_call_result *result);
 
 /* fsm_works.c */
 struct work *fsm_work_new(fsm *self, enum work_kind kind, uint64_t number,
@@ -155,11 +156,7 @@ void fsm_work_closed(fsm *self, struct work *work, int64_t now,
 /* fsm_assign.c */
 void fsm_drive_scheduler(fsm *self, int64_t now);
 void fsm_drive_queue(fsm *self, int64_t now);
-void fsm_start_ended(fsm *self, int64_t now, const struct open_call *call,
-                     const struct ls_call_result *result);
 void fsm_close_call(fsm *self, struct work *work);
-void fsm_close_ended(fsm *self, int64_t now, const struct open_call *call,
-                     const struct ls_call_result *result);
 
 /* fsm_learner.c */
 struct work *fsm_learner(const fsm *self); /* with its buffer open; or NULL */
@@ -170,15 +167,9 @@ bool fsm_learner_pump(fsm *self, struct work *work, int64_t now);
 void fsm_batch_release(fsm *self, struct work *work, struct lent_batch *batch);
 /* A node is lost, and the data that it kept. */
 void fsm_data_lost(fsm *self, uint32_t home);
-void fsm_demand_ended(fsm *self, int64_t now, const struct open_call *call,
-                      const struct ls_call_result *result);
-void fsm_learn_ended(fsm *self, int64_t now, const struct open_call *call,
-                     const struct ls_call_result *result);
 
 /* fsm_collector.c */
 bool fsm_collector_pump(fsm *self, struct work *work, int64_t now);
-void fsm_data_ended(fsm *self, int64_t now, const struct open_call *call,
-                    const struct ls_call_result *result);
 /* Data that nobody waits for any more. */
 void fsm_data_late(fsm *self, const struct ls_call_result *result);
 /* Nobody waits for what it has brought, either. */
@@ -195,6 +186,14 @@ void fsm_count_attempt(fsm *self, const struct work *work);
 void fsm_record_end(fsm *self);
 void fsm_record_over(fsm *self, const struct work *work);
 void fsm_record_figures(fsm *self);
+/* Of a work's buffer, where that is kept. sample: it was inserted, as the item
+ * of this number. */
+void fsm_record_sample(fsm *self, const struct work *work,
+                       const struct sample *sample, uint64_t number);
+/* These were drawn; with priorities: got them. */
+void fsm_record_items(fsm *self, const struct work *work,
+                      const struct drawn_sample *drawn, size_t n,
+                      const double *priorities);
 
 /* fsm_recall.c: with the first input, what was recalled comes to life. */
 void fsm_begin(fsm *self, int64_t now);

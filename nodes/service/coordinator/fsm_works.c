@@ -11,7 +11,7 @@ struct work *fsm_work_new(fsm *self, enum work_kind kind, uint64_t number,
 {
     struct work *work = works_add(&self->works, kind, number, now);
     if (work == NULL ||
-        (kind == WORK_LEARNER && fsm_learner_init(self, work) != LS_OK)) {
+        (work_rows[kind].learns && fsm_learner_init(self, work) != LS_OK)) {
         fsm_no_memory(self);
         return NULL;
     }
@@ -30,7 +30,7 @@ void fsm_close_collectors(fsm *self, int64_t now)
     struct work *next;
     for (struct work *w = self->works.first; w != NULL; w = next) {
         next = w->next;
-        if (w->kind == WORK_COLLECTOR && !w->doomed)
+        if (row_of(w)->feeds && !w->doomed)
             fsm_work_close(self, w, now, WORK_FINISHED);
     }
 }
@@ -41,16 +41,15 @@ void fsm_work_over(fsm *self, struct work *work, int64_t now, bool failed)
     let_go(self, work);
     fsm_cancel_left(self, work->member);
     const enum work_kind kind = work->kind;
-    if (kind == WORK_LEARNER)
-        fsm_buffer_close(self, work);
-    if (kind == WORK_EVALUATION && failed)
+    fsm_buffer_close(self, work);
+    if (work_rows[kind].judges && failed)
         fsm_drop(self, work->policy_id);
     if (work->member != NULL && work->member->state == POOL_TAKEN)
         work->member->state = POOL_CONNECTED;
     fsm_record_over(self, work);
     works_remove(&self->works, &work);
     scheduler_freed(&self->scheduler, kind, failed, now);
-    if (kind == WORK_LEARNER)
+    if (work_rows[kind].learns)
         fsm_close_collectors(self, now);
 }
 
@@ -58,9 +57,8 @@ void fsm_work_again(fsm *self, struct work *work, int64_t now)
 {
     let_go(self, work);
     const bool ending = work->state == WORK_CLOSING || work->doomed;
-    const bool finished =
-        (work->kind == WORK_LEARNER && work->done) ||
-        (work->kind == WORK_COLLECTOR && ending && work->end == WORK_FINISHED);
+    const bool finished = work->done || (row_of(work)->feeds && ending &&
+                                         work->end == WORK_FINISHED);
     if (finished || self->end.begun || (ending && work->end == WORK_GIVEN_UP)) {
         fsm_work_over(self, work, now, !finished);
         return;
@@ -83,8 +81,8 @@ bool fsm_count_failure(fsm *self, const struct work *work, int64_t now,
     (void)snprintf(why, sizeof why,
                    "%s works have failed %lld times in a row: "
                    "%s",
-                   work_kind_name(work->kind),
-                   (long long)self->options.max_failures, text);
+                   row_of(work)->name, (long long)self->options.max_failures,
+                   text);
     fsm_end(self, now, LS_EHANDLER, why);
     return false;
 }
@@ -123,7 +121,8 @@ void fsm_work_close(fsm *self, struct work *work, int64_t now,
                     enum work_end end)
 {
     work->end = end;
-    if (work->kind == WORK_LEARNER && end != WORK_REQUEUED)
+    const bool ends_learning = row_of(work)->learns && end != WORK_REQUEUED;
+    if (ends_learning)
         fsm_close_collectors(self, now);
     if (work->state == WORK_QUEUED) {
         fsm_work_over(self, work, now, end == WORK_GIVEN_UP);
@@ -135,7 +134,7 @@ void fsm_work_close(fsm *self, struct work *work, int64_t now,
         return;
     }
     let_go(self, work);
-    if (work->kind == WORK_LEARNER && end != WORK_REQUEUED)
+    if (ends_learning)
         fsm_buffer_close(self, work);
     ls_take(work->state == WORK_AWAITED   ? LS_TAKES_WORK_AWAITED_CLOSES
             : work->state == WORK_CLOSING ? LS_TAKES_WORK_CLOSES_AGAIN
@@ -156,7 +155,7 @@ void fsm_work_held(fsm *self, struct work *work, int64_t now)
             work->key.task_id);
     if (work->doomed)
         fsm_work_close(self, work, now, work->end);
-    else if (work->kind == WORK_COLLECTOR && fsm_learner(self) == NULL)
+    else if (row_of(work)->feeds && fsm_learner(self) == NULL)
         fsm_work_close(self, work, now, WORK_FINISHED);
 }
 
@@ -188,7 +187,7 @@ void fsm_work_closed(fsm *self, struct work *work, int64_t now,
 {
     struct pool_member *member = work->member;
     member->state = POOL_CONNECTED;
-    if (work->kind == WORK_EVALUATION && work->end == WORK_FINISHED) {
+    if (row_of(work)->judges && work->end == WORK_FINISHED) {
         if (finish != NULL && !isnan(finish->reward_mean)) {
             evaluated(self, work, now, finish);
             return;
@@ -221,8 +220,7 @@ static void give_up(fsm *self, struct work *work, int64_t now)
     }
     if (!self->end.begun)
         self->counted.expired++;
-    const bool done =
-        work->end == WORK_FINISHED && work->kind != WORK_EVALUATION;
+    const bool done = work->end == WORK_FINISHED && !row_of(work)->judges;
     fsm_work_over(self, work, now, !done);
 }
 
@@ -248,8 +246,7 @@ static void expire(fsm *self, struct work *work, int64_t now)
     self->counted.expired++;
     fsm_say(self, LS_LOG_WARN,
             "%s has waited for a %s too long: it is given up",
-            work->key.task_id,
-            work_role(work->kind) == POOL_LEARNER ? "learner" : "collector");
+            work->key.task_id, pool_role_names[row_of(work)->role]);
     fsm_work_over(self, work, now, true);
 }
 

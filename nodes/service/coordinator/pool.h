@@ -12,7 +12,7 @@
 
 #include "lockstep/random.h"
 
-enum pool_role { POOL_LEARNER, POOL_COLLECTOR };
+#include "work_kinds.h"
 
 enum pool_state {
     POOL_GONE,      /* not ready: lost, or left */

@@ -33,11 +33,12 @@ struct scheduler {
     bool final_over; /* what was learned at last has been evaluated */
 };
 
+/* A work; an evaluation is of the policy as it is now. */
 enum scheduler_wish {
+    SCHEDULER_LEARNER = WORK_LEARNER,
+    SCHEDULER_COLLECTOR = WORK_COLLECTOR,
+    SCHEDULER_EVALUATION = WORK_EVALUATION,
     SCHEDULER_NOTHING,
-    SCHEDULER_LEARNER,
-    SCHEDULER_COLLECTOR,
-    SCHEDULER_EVALUATION, /* of the policy as it is now */
     SCHEDULER_END
 };
 

@@ -13,6 +13,7 @@
 #include "coordinator.h"
 #include "policy_value.h"
 #include "service_node.h"
+#include "store_files.h"
 #include "weights.h"
 #include "work_service.h"
 
@@ -54,10 +55,11 @@ static int create(void **out, const struct work_options *options)
         free(self);
         return status;
     }
-    if (status == LS_OK)
-        status = has_journal(options->plan)
-                     ? service_node_clear_data(options->plan)
-                     : service_node_clear(options->plan);
+    const bool goes_on = has_journal(options->plan);
+    if (!goes_on)
+        status = service_node_clear(options->plan);
+    else if (!options->plan->service.fsm.keeps_samples)
+        status = service_node_clear_data(options->plan);
     if (status != LS_OK) {
         destroy(self);
         return status;
@@ -228,6 +230,7 @@ static int create_coordinator(struct work *self)
         .store = self->base.store,
         .journal = plan->service.journal ? journal : NULL,
         .channel = plan_channel(plan),
+        .each_data = store_files_each,
         .watch = self->base.watch,
         .evaluated = on_evaluated,
         .ended = on_ended,

@@ -16,6 +16,7 @@ struct item {
     struct replay_datum *datum; /* borrow: it uses it */
     uint64_t number;            /* of its unique id */
     uint64_t n_sampled;
+    double priority;     /* of now; that of its sample is the first one */
     size_t older, newer; /* slots; NO_SLOT at the ends */
 };
 
@@ -154,14 +155,14 @@ void replay_destroy(struct replay **buffer)
 
 /* Items ------------------------------------------------------------------ */
 
-static void put_in(struct replay *buffer, const struct sample *sample,
-                   struct replay_datum *datum)
+static void put_in(struct replay *buffer, size_t slot,
+                   const struct sample *sample, struct replay_datum *datum)
 {
-    const size_t slot = buffer->free_slots[--buffer->n_free];
     struct item *item = &buffer->items[slot];
     *item = (struct item){.sample = *sample,
                           .datum = datum,
                           .number = buffer->next_number++,
+                          .priority = sample->priority,
                           .older = buffer->newest,
                           .newer = NO_SLOT};
     if (buffer->newest == NO_SLOT)
@@ -198,11 +199,8 @@ static bool is_stale(const struct replay *buffer, int64_t version)
     return limit > 0 && version <= buffer->version - limit;
 }
 
-void replay_set_version(struct replay *buffer, int64_t policy_version)
+static void drop_stale(struct replay *buffer)
 {
-    if (policy_version <= buffer->version)
-        return;
-    buffer->version = policy_version;
     while (size_of(buffer) > 0) {
         int64_t version;
         const size_t slot = replay_tree_oldest(&buffer->tree, &version);
@@ -210,6 +208,14 @@ void replay_set_version(struct replay *buffer, int64_t policy_version)
             return;
         evict(buffer, slot, &buffer->stats.evicted_stale);
     }
+}
+
+void replay_set_version(struct replay *buffer, int64_t policy_version)
+{
+    if (policy_version <= buffer->version)
+        return;
+    buffer->version = policy_version;
+    drop_stale(buffer);
 }
 
 /* Insert ----------------------------------------------------------------- */
@@ -298,7 +304,7 @@ int replay_insert(struct replay *buffer, const struct sample *sample)
     if (buffer->n_free == 0)
         evict(buffer, buffer->oldest, &buffer->stats.evicted_overflow);
     make_room(buffer);
-    put_in(buffer, sample, datum);
+    put_in(buffer, buffer->free_slots[--buffer->n_free], sample, datum);
     return LS_OK;
 }
 
@@ -352,23 +358,37 @@ static void name_item(const struct replay *buffer, const struct item *item,
                    (unsigned long long)item->number);
 }
 
-static void give(struct replay *buffer, size_t slot, struct drawn_sample *out)
+static int64_t staleness_of(const struct replay *buffer,
+                            const struct item *item)
+{
+    const int64_t behind = buffer->version - item->sample.policy_version;
+    return behind > 0 ? behind : 0;
+}
+
+/* It is drawn once more. */
+static void count_drawn(struct replay *buffer, size_t slot)
 {
     struct item *item = &buffer->items[slot];
     struct replay_figures *stats = &buffer->stats;
-    const int64_t behind = buffer->version - item->sample.policy_version;
-    *out = (struct drawn_sample){.sample = item->sample,
-                                 .slot = (int64_t)slot,
-                                 .staleness = behind > 0 ? behind : 0};
-    name_item(buffer, item, out->unique_id);
-    replay_data_lend(&buffer->data, item->datum);
+    const int64_t staleness = staleness_of(buffer, item);
     stats->sampled++;
-    buffer->staleness_sum += (double)out->staleness;
-    if (out->staleness > stats->staleness_max)
-        stats->staleness_max = out->staleness;
+    buffer->staleness_sum += (double)staleness;
+    if (staleness > stats->staleness_max)
+        stats->staleness_max = staleness;
     item->n_sampled++;
     if (item->n_sampled == buffer->options.max_times_sampled)
         evict(buffer, slot, &stats->evicted_used);
+}
+
+static void give(struct replay *buffer, size_t slot, struct drawn_sample *out)
+{
+    const struct item *item = &buffer->items[slot];
+    *out = (struct drawn_sample){.sample = item->sample,
+                                 .slot = (int64_t)slot,
+                                 .staleness = staleness_of(buffer, item)};
+    name_item(buffer, item, out->unique_id);
+    replay_data_lend(&buffer->data, item->datum);
+    count_drawn(buffer, slot);
 }
 
 int replay_sample(struct replay *buffer, size_t n, struct drawn_sample *out)
@@ -423,11 +443,16 @@ void replay_lose(struct replay *buffer, uint32_t home)
 
 /* The rest --------------------------------------------------------------- */
 
+static bool is_taken(const struct replay *buffer, size_t slot)
+{
+    return replay_tree_weight(&buffer->tree, slot) != 0.0;
+}
+
 /* The item of a slot that is taken; NULL: there is none. */
 static const struct item *item_at(const struct replay *buffer, int64_t slot)
 {
     if (slot < 0 || (uint64_t)slot >= buffer->options.capacity ||
-        replay_tree_weight(&buffer->tree, (size_t)slot) == 0.0)
+        !is_taken(buffer, (size_t)slot))
         return NULL;
     return &buffer->items[slot];
 }
@@ -444,6 +469,7 @@ bool replay_update_priority(struct replay *buffer,
         buffer->stats.updates_refused++;
         return false;
     }
+    buffer->items[update->slot].priority = update->priority;
     replay_tree_weigh(&buffer->tree, (size_t)update->slot,
                       update->priority + REPLAY_PRIORITY_FLOOR);
     buffer->stats.updates++;
@@ -470,4 +496,162 @@ void replay_figures(const struct replay *buffer, struct replay_figures *out)
     out->lent = buffer->data.lent;
     out->staleness_mean =
         out->sampled > 0 ? buffer->staleness_sum / (double)out->sampled : 0.0;
+}
+
+/* Over the lives --------------------------------------------------------- */
+
+static void tell_item(const struct replay *buffer, size_t slot,
+                      struct replay_item *out)
+{
+    const struct item *item = &buffer->items[slot];
+    *out = (struct replay_item){.sample = item->sample,
+                                .slot = (int64_t)slot,
+                                .number = item->number,
+                                .n_sampled = item->n_sampled};
+    out->sample.priority = item->priority;
+}
+
+void replay_account(const struct replay *buffer, struct replay_account *out)
+{
+    *out = (struct replay_account){.version = buffer->version,
+                                   .next_number = buffer->next_number,
+                                   .staleness_sum = buffer->staleness_sum,
+                                   .figures = buffer->stats};
+}
+
+int replay_each(const struct replay *buffer,
+                int (*fn)(void *self, const struct replay_item *item),
+                void *self)
+{
+    int status = LS_OK;
+    for (size_t slot = buffer->oldest; slot != NO_SLOT && status == LS_OK;
+         slot = buffer->items[slot].newer) {
+        struct replay_item item;
+        tell_item(buffer, slot, &item);
+        status = fn(self, &item);
+    }
+    return status;
+}
+
+uint64_t replay_next_number(const struct replay *buffer)
+{
+    return buffer->next_number;
+}
+
+void replay_newest(const struct replay *buffer, uint64_t number,
+                   struct replay_item *out)
+{
+    *out = (struct replay_item){.slot = -1, .number = number};
+    if (buffer->next_number > number)
+        tell_item(buffer, buffer->newest, out);
+}
+
+void replay_recall_account(struct replay *buffer,
+                           const struct replay_account *account)
+{
+    buffer->version = account->version;
+    buffer->next_number = account->next_number;
+    buffer->staleness_sum = account->staleness_sum;
+    buffer->stats = account->figures;
+    drop_stale(buffer);
+}
+
+int replay_recall_item(struct replay *buffer, const struct replay_item *item,
+                       bool is_new)
+{
+    const struct sample *sample = &item->sample;
+    struct replay_figures *stats = &buffer->stats;
+    struct replay_datum *datum;
+    if (item->slot >= (int64_t)buffer->options.capacity)
+        return ls_error(LS_EPROTO, "replay buffer %s: slot %lld of %zu",
+                        buffer->name, (long long)item->slot,
+                        buffer->options.capacity);
+    stats->inserted += is_new ? 1 : 0;
+    if (item->slot < 0 || is_stale(buffer, sample->policy_version)) {
+        stats->evicted_stale++;
+        return LS_OK;
+    }
+    const int status = replay_data_use(&buffer->data, sample->data_id,
+                                       (uint64_t)sample->size, &datum);
+    if (status != LS_OK)
+        return status;
+    if (buffer->n_free == 0)
+        evict(buffer, buffer->oldest, &stats->evicted_overflow);
+    const size_t slot = (size_t)item->slot;
+    if (is_taken(buffer, slot)) /* that one went, and nobody said so */
+        evict(buffer, slot, &stats->evicted_lost);
+    const uint64_t next = buffer->next_number;
+    buffer->n_free--;
+    buffer->next_number = item->number;
+    put_in(buffer, slot, sample, datum);
+    if (buffer->next_number < next)
+        buffer->next_number = next;
+    buffer->items[slot].n_sampled = item->n_sampled;
+    return LS_OK;
+}
+
+void replay_recall_batch(struct replay *buffer)
+{
+    buffer->stats.batches++;
+}
+
+static bool is_item(const struct replay *buffer, int64_t slot, uint64_t number)
+{
+    const struct item *item = item_at(buffer, slot);
+    return item != NULL && item->number == number;
+}
+
+void replay_recall_drawn(struct replay *buffer, int64_t slot, uint64_t number)
+{
+    if (is_item(buffer, slot, number))
+        count_drawn(buffer, (size_t)slot);
+    else
+        buffer->stats.sampled++;
+}
+
+void replay_recall_priority(struct replay *buffer, int64_t slot,
+                            uint64_t number, double priority)
+{
+    struct priority_update update = {.slot = slot, .priority = priority};
+    (void)snprintf(update.unique_id, sizeof update.unique_id, "%s_%llu",
+                   buffer->name, (unsigned long long)number);
+    (void)replay_update_priority(buffer, &update);
+}
+
+void replay_check(struct replay *buffer,
+                  bool (*fn)(void *self, const struct sample *sample),
+                  void *self)
+{
+    char last[SAFE_NAME_MAX + 1] = "";
+    bool is_whole = true;
+    size_t slot = buffer->oldest;
+    while (slot != NO_SLOT) {
+        const struct item *item = &buffer->items[slot];
+        const size_t next = item->newer;
+        if (strcmp(last, item->sample.data_id) != 0)
+            is_whole = fn(self, &item->sample);
+        memcpy(last, item->sample.data_id, sizeof last);
+        if (!is_whole)
+            evict(buffer, slot, &buffer->stats.evicted_lost);
+        slot = next;
+    }
+}
+
+/* The slots that were free are not known in their order, so the next draws are
+ * others than they would have been. */
+void replay_recalled(struct replay *buffer)
+{
+    const size_t capacity = buffer->options.capacity;
+    size_t n = 0;
+    for (size_t i = 0; i < capacity; i++) {
+        const size_t slot = capacity - 1 - i;
+        if (!is_taken(buffer, slot))
+            buffer->free_slots[n++] = slot;
+    }
+    ls_rng_seed(&buffer->rng, buffer->options.seed, buffer->stats.sampled);
+}
+
+bool replay_uses(const struct replay *buffer, const char *data_id)
+{
+    return replay_data_uses(&buffer->data, data_id);
 }

@@ -104,6 +104,12 @@ int replay_data_release(struct replay_data *data, const char *id)
     return LS_OK;
 }
 
+bool replay_data_uses(const struct replay_data *data, const char *id)
+{
+    const struct replay_datum *datum = *place_of(data, id);
+    return datum != NULL && is_used(datum);
+}
+
 void replay_data_release_all(struct replay_data *data)
 {
     for (size_t i = 0; i < data->n_buckets; i++) {

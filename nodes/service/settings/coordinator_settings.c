@@ -53,5 +53,7 @@ int coordinator_settings_check(const struct fsm_options *options)
         return wrong("eval_episodes", "at least 1 with a stop_value");
     if (options->ranks > 1 && options->batch_size % options->ranks != 0)
         return wrong("batch_size", "a multiple of ranks");
+    if (options->keeps_samples && !options->data_stays)
+        return wrong("keeps_samples", "data that stays");
     return LS_OK;
 }

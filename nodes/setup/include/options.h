@@ -67,7 +67,8 @@ struct options {
                          * NULL: one that can, does */
 
     /* run, given by it to its nodes; eval and export */
-    int64_t epoch; /* of a checkpoint; -1: none was given */
+    int64_t epoch; /* of a checkpoint, or PLAN_FROM_BEST; PLAN_FROM_NEWEST: none
+                    * was given */
 
     /* run, and given by it to its nodes */
     const char *record; /* a file; NULL: the run is not recorded */

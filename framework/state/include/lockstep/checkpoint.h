@@ -162,6 +162,17 @@ LS_MUST_USE LS_API int
 ls_checkpoints_commit(ls_checkpoints *checkpoints,
                       const struct ls_checkpoint_manifest *manifest);
 
+/* How good a checkpoint is, once that is known: its manifest is replaced by one
+ * that says so as well. What it had under that name goes; the rest stays. A
+ * kill or a loss of power leaves the one or the other, whole. One that says so
+ * already is not written again.
+ * Errors: LS_ESTATE it was not opened to commit; LS_ENOENT there is no manifest
+ *         of it; LS_EPROTO it is damaged; LS_EINVAL the name is empty or too
+ *         long; LS_ELIMIT it has LS_CHECKPOINT_VALUES_MAX others. */
+LS_MUST_USE LS_API int
+ls_checkpoints_set_metric(ls_checkpoints *checkpoints, int64_t epoch,
+                          const struct ls_checkpoint_metric *metric);
+
 /* The other nodes, after each commit: remove this node's entries that are older
  * than the newest of these epochs, and not among them. The epochs are those of
  * the committer's ls_checkpoints_list() after the commit. */
@@ -212,6 +223,14 @@ LS_MUST_USE LS_API int ls_checkpoints_newest(ls_checkpoints *checkpoints,
                                              int64_t before, bool elsewhere,
                                              ls_checkpoint_passed_fn *passed,
                                              void *self, int64_t *epoch);
+
+/* The epochs that have this metric, the best first, of equals the newer one;
+ * damaged manifests, and those with NaN, are not among them. Whether their
+ * entries are whole is not looked at.
+ * epochs: own: free() it; NULL when n is 0. */
+LS_MUST_USE LS_API int ls_checkpoints_ranked(ls_checkpoints *checkpoints,
+                                             const char *metric, bool least,
+                                             int64_t **epochs, size_t *n);
 
 /* ---- loading ----------------------------------------------------------- */
 

@@ -46,6 +46,10 @@ struct coordinator_options {
                           * there; copied; NULL: none */
     uint32_t channel;    /* that learners and collectors serve */
     struct fsm_options fsm;
+    /* With fsm.keeps_samples: call fn with the name of all data in the store.
+     * A later life drops what it does not go on with. */
+    int (*each_data)(struct store *store,
+                     int (*fn)(void *self, const char *name), void *self);
     const struct service_watch *watch; /* borrow; NULL: nobody */
 
     /* On the task's thread; each may be NULL. */

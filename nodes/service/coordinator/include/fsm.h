@@ -68,6 +68,14 @@ void fsm_destroy(fsm **machine);
 /* A record of an earlier life's journal, in order, before anything else.
  * Errors: LS_EPROTO it is none; LS_ENOMEM. */
 LS_MUST_USE int fsm_recall(fsm *machine, const void *record, size_t size);
+/* Once all was recalled, and before anything else, where the samples are kept:
+ * those whose data fn does not find whole are lost, and counted so. fn is asked
+ * once for what has its data in common. */
+void fsm_check_samples(fsm *machine,
+                       bool (*fn)(void *self, const struct sample *sample),
+                       void *self);
+/* Whether data that lies in the store is of use to a work. */
+bool fsm_needs(const fsm *machine, const char *data_id);
 /* The records that stand for all that was recalled and done: for a journal
  * that begins anew. Calls fn for each, until one fails.
  * Errors: LS_ENOMEM; those of fn. */

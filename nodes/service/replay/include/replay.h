@@ -107,6 +107,59 @@ bool replay_update_priority(struct replay *buffer,
 bool replay_take_dropped(struct replay *buffer,
                          char data_id[SAFE_NAME_MAX + 1]);
 
+/* ---- over the lives of who owns it ----
+ *
+ * Another life is told what there was, in the order in which it came to be: the
+ * account, then the items, the oldest first; and then what happened. What it is
+ * told of items that are gone is passed over. Before anything else happens,
+ * replay_recalled(). */
+
+/* An item, and where it is. */
+struct replay_item {
+    struct sample sample; /* with its priority of now */
+    int64_t slot;         /* -1: it went at once */
+    uint64_t number;      /* of its unique id */
+    uint64_t n_sampled;
+};
+/* What is not in the items. */
+struct replay_account {
+    int64_t version;
+    uint64_t next_number; /* of the next item */
+    double staleness_sum;
+    struct replay_figures figures;
+};
+
+void replay_account(const struct replay *buffer, struct replay_account *out);
+/* Call fn with each item, the oldest first, until it fails. */
+LS_MUST_USE int
+replay_each(const struct replay *buffer,
+            int (*fn)(void *self, const struct replay_item *item), void *self);
+/* The number of the next item; and that item, once it was inserted. */
+uint64_t replay_next_number(const struct replay *buffer);
+void replay_newest(const struct replay *buffer, uint64_t number,
+                   struct replay_item *out);
+
+void replay_recall_account(struct replay *buffer,
+                           const struct replay_account *account);
+/* is_new: it was inserted then; else it was there.
+ * Errors: LS_EPROTO there can be no such item; LS_ENOMEM. */
+LS_MUST_USE int replay_recall_item(struct replay *buffer,
+                                   const struct replay_item *item, bool is_new);
+/* A batch of n was drawn; and one item of it. */
+void replay_recall_batch(struct replay *buffer);
+void replay_recall_drawn(struct replay *buffer, int64_t slot, uint64_t number);
+/* It had this priority from then on. */
+void replay_recall_priority(struct replay *buffer, int64_t slot,
+                            uint64_t number, double priority);
+/* Those items go, as lost, whose data fn does not find whole. Items that come
+ * one after the other have their data in common: fn is asked once. */
+void replay_check(struct replay *buffer,
+                  bool (*fn)(void *self, const struct sample *sample),
+                  void *self);
+void replay_recalled(struct replay *buffer);
+/* Whether an item refers to it, or somebody has one that does. */
+bool replay_uses(const struct replay *buffer, const char *data_id);
+
 /* The work ends: all data goes to replay_take_dropped(), also what is lent.
  * Counts nothing as evicted: the buffer is only good to be destroyed then. */
 void replay_close(struct replay *buffer);

@@ -44,6 +44,8 @@ void replay_data_lend(struct replay_data *data, struct replay_datum *datum);
 /* Errors: LS_ENOENT it is not lent. */
 LS_MUST_USE int replay_data_release(struct replay_data *data, const char *id);
 
+bool replay_data_uses(const struct replay_data *data, const char *id);
+
 /* Nobody uses any of it. Those who hold items must have given them up. */
 void replay_data_release_all(struct replay_data *data);
 

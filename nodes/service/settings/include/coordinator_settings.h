@@ -59,6 +59,8 @@ struct fsm_options {
     int64_t ahead;   /* pieces of data that a collector makes before it is asked
                       * again, besides one; 0: 1; less than SERVICE_DATA_MAX */
     bool data_stays; /* whoever dies: it is in files */
+    bool keeps_samples;  /* a later life goes on with what is in the buffer:
+                          * each change of it is recorded. With data_stays */
     bool data_elsewhere; /* it is kept by data_home, and not by who makes it */
     uint32_t data_home;  /* id of a node */
     int64_t batch_size;  /* 1 … SERVICE_BATCH_MAX */
