@@ -126,7 +126,7 @@ all_gone() {
 all_go() {
     local pid
     for pid in "${nodes[@]}"; do
-        timeout 30 tail --pid="$pid" -f /dev/null
+        timeout 30 tail -s 0.05 --pid="$pid" -f /dev/null
     done
     all_gone
 }

@@ -53,7 +53,7 @@ interrupted() {
     wait "${pid_of[run]}" || true
     local pid
     for pid in "${nodes[@]}"; do
-        timeout 30 tail --pid="$pid" -f /dev/null
+        timeout 30 tail -s 0.05 --pid="$pid" -f /dev/null
     done
     [ "$("$LOCKSTEP" checkpoint ls out/job/1 --json | wc -l)" -gt 0 ]
     again --set checkpoint.every=1

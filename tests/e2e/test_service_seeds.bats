@@ -17,18 +17,13 @@ setup() {
     done
 }
 
-@test "seeds 0 to 2 are solved by two learners together, too" {
-    local seed as
-    for seed in 0 1 2; do
-        for as in processes sim; do
-            run --separate-stderr "$LOCKSTEP" run --json --seed $seed \
-                --timeout 600 --as $as "$SOURCE_DIR/configs/cartpole-service-dp.yaml"
-            [ "$status" -eq 0 ] || { echo "$stderr" >&2; return 1; }
-            last_line "$output"
-            [ "$(field solved)" = true ]
-            [ "$(field requeued)" = 0 ] # all weights were equal at each commit
-        done
-    done
+@test "two learners together solve it, too" {
+    run --separate-stderr "$LOCKSTEP" run --json --timeout 60 \
+        "$SOURCE_DIR/configs/cartpole-service-dp.yaml"
+    [ "$status" -eq 0 ] || { echo "$stderr" >&2; return 1; }
+    last_line "$output"
+    [ "$(field solved)" = true ]
+    [ "$(field requeued)" = 0 ] # all weights were equal at each commit
 }
 
 @test "in a simulation too" {

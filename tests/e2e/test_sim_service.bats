@@ -51,9 +51,9 @@ above() {
 
 @test "everything at once, with a buffer that is kept" {
     local kept=(--set coordinator.data.store=files --set checkpoint.replay=true)
-    holds 30 "${kept[@]}"
+    holds 15 "${kept[@]}"
     above takeovers carried power full
-    holds 20 "${kept[@]}" --set coordinator.replay.mode=priority \
+    holds 10 "${kept[@]}" --set coordinator.replay.mode=priority \
         --set coordinator.replay.max_times_sampled=2 \
         --set coordinator.split=2
     above takeovers carried
