@@ -385,5 +385,5 @@ stderr_has() {
     says "by a collector within 30 s, before other works"
     run "$LOCKSTEP" check "$SOURCE_DIR/configs/cartpole-service.yaml" --json \
         --set coordinator.learner_expiry_s=7
-    says '{"work":"learner","role":"learner","wait_s":7'
+    says '{"work":"learner","role":"learner","ranks":1,"wait_s":7'
 }
