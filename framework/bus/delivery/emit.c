@@ -32,6 +32,9 @@ static bool may_miss(const struct emit *e)
  * wait takes what its windows grant, unless it is known to take long. */
 static bool has_room(const struct emit *e, const struct peer *peer, size_t size)
 {
+    /* What lies in a block does not hold up a connection. */
+    if (e->by_block)
+        return flow_room(peer, blocks_charge(peer, size));
     return e->wait || peer->hop->pace.slow ? flow_room_now(peer, size)
                                            : flow_room(peer, size);
 }
@@ -158,7 +161,8 @@ static int publish(struct emit *e, const struct peer *to,
 {
     ls_node *node = e->node;
     uint8_t head[WIRE_HEAD_MAX];
-    const bool chunk = part->size != e->in->size;
+    const bool chunk =
+        part->size != e->in->size && (flags & WIRE_FLAG_BLOCK) == 0;
     flags = (uint8_t)(flags | e->how->flags);
     node->figures.stats.sent++;
     node->figures.stats.sent_bytes += part->size;
@@ -352,9 +356,9 @@ static int emit_long(struct emit *e)
     return status;
 }
 
-int emit_published(struct emit *e)
+/* Lock held. */
+static int emit_in_frames(struct emit *e)
 {
-    transport_lock(e->node->transport);
     const size_t piece = piece_of(e);
     const bool is_long = e->in->size > piece;
     int status = emit_wait_room(e, is_long ? piece : e->in->size);
@@ -375,6 +379,86 @@ int emit_published(struct emit *e)
         else if (part.release != NULL)
             part.release(NULL, part.hint);
     }
+    return status;
+}
+
+/* ---- remote, in shared memory ------------------------------------------ */
+
+static struct targets targets_of(struct emit *e)
+{
+    if (e->one != NULL)
+        return (struct targets){.at = &e->one_direct, .n = 1};
+    events_targets(e->node, e->entry);
+    return e->entry->targets;
+}
+
+static bool block_reaches(struct emit *e)
+{
+    const struct targets all = targets_of(e);
+    return !may_miss(e) && blocks_reach(e->node, all.at, all.n, e->in->size);
+}
+
+static int publish_handle(struct emit *e, struct peer *to,
+                          const struct block_draft *draft, uint64_t number)
+{
+    uint8_t handle[BLOCK_HANDLE_BYTES];
+    const size_t size = e->in->size;
+    blocks_handle(to, draft, number, size, handle);
+    const bool asks = flow_charge(e->node, to, blocks_charge(to, size));
+    const struct part part = {.data = handle, .size = sizeof handle};
+    const int status = publish(e, to, &part, WIRE_FLAG_BLOCK);
+    e->node->figures.stats.sent_bytes += size - sizeof handle;
+    if (asks)
+        flow_ask(e->node, to);
+    return status;
+}
+
+/* Lock held, and let go of while the payload is copied. done: whether it went
+ * this way; if not, for want of a block, or since one of those who listen has
+ * none, it goes as others do. */
+static int emit_block(struct emit *e, bool *done)
+{
+    struct block_draft draft;
+    ls_node *node = e->node;
+    *done = false;
+    e->by_block = true;
+    int status = emit_wait_room(e, e->in->size);
+    bool there = status == LS_OK && block_reaches(e) &&
+                 blocks_draft(node, e->in->size, &draft);
+    if (there) {
+        transport_unlock(node->transport);
+        there = blocks_fill(node, &draft, e->in->data, e->in->size);
+        transport_lock(node->transport);
+        if (there)
+            status = emit_wait_room(e, e->in->size);
+        if (status != LS_OK || !there || !block_reaches(e)) {
+            blocks_give_up(node, &draft);
+            there = false;
+        }
+    }
+    if (there) {
+        const struct targets all = targets_of(e);
+        const uint64_t number = blocks_lend(node, &draft, all.at, all.n);
+        emit_number(e);
+        for (size_t i = 0; i < all.n; i++) {
+            const int sent = publish_handle(e, all.at[i], &draft, number);
+            status = status == LS_OK ? sent : status;
+        }
+    }
+    *done = there || status != LS_OK;
+    e->by_block = false;
+    return status;
+}
+
+int emit_published(struct emit *e)
+{
+    bool done = false;
+    int status = LS_OK;
+    transport_lock(e->node->transport);
+    if (block_reaches(e))
+        status = emit_block(e, &done);
+    if (!done)
+        status = emit_in_frames(e);
     transport_unlock(e->node->transport);
     return status;
 }

@@ -24,6 +24,7 @@ struct emit {
     uint64_t sequence;
     int64_t waited_at;       /* it began to wait for room then; 0: it did not */
     int64_t traced_at;       /* it was published then; 0: not recorded */
+    bool by_block;           /* its payload lies in shared memory */
     bool under_way;          /* it is this one that is emitting in chunks */
     struct payload *payload; /* NULL: it is copied into each message */
     struct peer **missing;   /* delivery drop, in chunks: they missed a part */

@@ -10,7 +10,8 @@ struct incoming {
     struct peer *origin;
     const struct wire_header *header;
     const uint8_t *data;
-    size_t size;
+    size_t size;         /* in windows */
+    size_t payload_size; /* of data; as above, but for a block's */
     bool counted; /* in the window of `direct` already */
 };
 
