@@ -230,7 +230,7 @@ static void reader_hears(struct play *play, unsigned i)
 {
     struct reader *const r = &play->readers[i];
     if (r->half) {
-        block_store(NULL, &rows[i].seen, r->held[r->n_held - 1].number);
+        block_row_pass(NULL, &rows[i], r->held[r->n_held - 1].number);
         r->half = false;
         return;
     }
@@ -243,7 +243,7 @@ static void reader_hears(struct play *play, unsigned i)
     if (handle.slot == BLOCK_SLOTS) {
         block_row_pass(NULL, &rows[i], handle.number);
     } else if (block_is_new(&rows[i], handle.number) && r->n_held < QUEUE) {
-        block_store(NULL, &rows[i].state[handle.slot], 2 * handle.number);
+        block_row_claim(NULL, &rows[i], handle.slot, handle.number);
         r->held[r->n_held++] = handle;
         r->half = true;
         check_all(play);

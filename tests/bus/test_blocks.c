@@ -1,5 +1,6 @@
 /* Payloads of 64 KiB and more between nodes of one host go through shared
  * memory: whole, in order, and counted; what cannot goes as it always did. */
+#include "blocks_inside.h"
 #include "test.h"
 #include "world_fixture.h"
 
@@ -10,8 +11,9 @@ struct pair_of {
     struct world world;
     struct counter heard, bad, tokens;
     size_t shared; /* that both have, in bytes */
+    size_t others; /* that those have that listen; 0: none */
     bool waits;    /* the handler, for a token each time */
-    int until_told;
+    enum ls_topology topology;
 };
 
 static uint8_t pattern(size_t at, uint8_t seed)
@@ -45,13 +47,12 @@ static struct pair_of *tuned;
 
 static void tune(struct ls_node_options *options, size_t index)
 {
-    (void)index;
-    options->shared_bytes = tuned->shared;
+    options->shared_bytes = index == 0 ? tuned->shared : tuned->others;
     options->silence_ms = 20000;
 }
 
-static struct pair_of *pair_start(size_t n, const char *transport,
-                                  size_t shared)
+static struct pair_of *start(size_t n, const char *over, size_t shared,
+                             size_t others, enum ls_topology topology)
 {
     struct pair_of *p = calloc(1, sizeof *p);
     assert_non_null(p);
@@ -59,13 +60,21 @@ static struct pair_of *pair_start(size_t n, const char *transport,
     counter_init(&p->bad);
     counter_init(&p->tokens);
     p->shared = shared;
+    p->others = others;
     tuned = p;
     world_start(&p->world, &(struct world_plan){.n = n,
-                                                .transport = transport,
+                                                .transport = over,
+                                                .topology = topology,
                                                 .tune = tune,
                                                 .prepare = listen_all,
                                                 .self = p});
     return p;
+}
+
+static struct pair_of *pair_start(size_t n, const char *over,
+                                  size_t shared)
+{
+    return start(n, over, shared, shared, LS_TOPOLOGY_MESH);
 }
 
 static void pair_end(struct pair_of *p)
@@ -107,9 +116,9 @@ static int emit_until_shared(struct pair_of *p, int readers)
     return n;
 }
 
-static void payloads_are_shared(const char *transport, size_t readers)
+static void payloads_are_shared(const char *over, size_t readers)
 {
-    struct pair_of *p = pair_start(1 + readers, transport, 64 * MIB);
+    struct pair_of *p = pair_start(1 + readers, over, 64 * MIB);
     int n = emit_until_shared(p, (int)readers);
     static const size_t sizes[] = {64 * KIB,     64 * KIB + 1, 200 * KIB,
                                    MIB,          MIB + 1,      3 * MIB + 17,
@@ -135,4 +144,175 @@ TEST(large_payloads_between_nodes_of_a_host_go_through_shared_memory)
 TEST(over_ipc_too_and_to_several_at_once)
 {
     payloads_are_shared("ipc", 3);
+}
+
+/* ---- what goes as it always did ---------------------------------------- */
+
+static void payloads_are_not_shared(struct pair_of *p)
+{
+    for (int i = 1; i <= 50; i++) {
+        emit(p, 64 * KIB, (uint8_t)i);
+        assert_reaches(&p->heard, i * ((int)p->world.n - 1));
+    }
+    assert_int_equal(stats_of(p, 0).blocks, 0);
+    assert_int_equal(stats_of(p, 0).blocks_full, 0);
+    pair_end(p);
+}
+
+TEST(who_has_switched_it_off_shares_nothing)
+{
+    payloads_are_not_shared(start(2, "tcp", 0, 64 * MIB, LS_TOPOLOGY_MESH));
+}
+
+TEST(nor_is_anything_shared_with_it)
+{
+    payloads_are_not_shared(start(2, "tcp", 64 * MIB, 0, LS_TOPOLOGY_MESH));
+}
+
+TEST(within_a_process_a_pointer_does_and_a_star_has_its_hub)
+{
+    payloads_are_not_shared(pair_start(2, "inproc", MIB));
+    payloads_are_not_shared(
+        start(3, "tcp", MIB, MIB, LS_TOPOLOGY_STAR));
+}
+
+TEST(a_payload_that_finds_no_block_is_counted_and_goes_over_the_connection)
+{
+    struct pair_of *p = pair_start(2, "tcp", 128 * KIB);
+    const int n = emit_until_shared(p, 1);
+    p->waits = true;
+    for (int i = 1; i <= 4; i++) /* two blocks are all there is */
+        emit(p, 64 * KIB, (uint8_t)(n + i));
+    assert_int_equal(stats_of(p, 0).blocks, 3);
+    assert_int_equal(stats_of(p, 0).blocks_full, 2);
+    emit(p, 200 * KIB, (uint8_t)(n + 5));
+    assert_int_equal(stats_of(p, 0).blocks_full, 3);
+    counter_add(&p->tokens, n + 5);
+    assert_reaches(&p->heard, n + 5);
+    assert_int_equal(stats_of(p, 1).missed, 0);
+    pair_end(p);
+}
+
+/* ---- windows ----------------------------------------------------------- */
+
+TEST(what_lies_in_blocks_counts_in_the_window)
+{
+    struct pair_of *p = pair_start(2, "tcp", 64 * MIB);
+    const int n = emit_until_shared(p, 1);
+    p->waits = true;
+    int under_way = 0;
+    uint8_t *const data = calloc(1, MIB);
+    assert_non_null(data);
+    for (size_t i = 0; i < MIB; i++)
+        data[i] = pattern(i, data[0]);
+    for (; under_way < 100; under_way++) {
+        const struct ls_emission in = {.event = "x",
+                                       .data = data,
+                                       .size = MIB,
+                                       .timeout_ms = LS_NO_WAIT};
+        if (ls_emit_with(p->world.at[0].node, &in) != LS_OK)
+            break;
+    }
+    assert_in_range(under_way, 7, 8); /* window_bytes is 8 MiB */
+    counter_add(&p->tokens, n + under_way);
+    assert_reaches(&p->heard, n + under_way);
+    free(data);
+    pair_end(p);
+}
+
+/* ---- lies -------------------------------------------------------------- */
+
+enum lie {
+    SESSION, NUMBER, HUGE_NUMBER, SLOT, ROWS, BEYOND, WRAPS, EMPTY, LONG, SHORT,
+    TOPIC, CHUNK, N_LIES
+};
+
+/* Node 1 names a block that is none, in one of many ways. */
+static void lie(const struct pair_of *p, enum lie how)
+{
+    uint8_t frame[WIRE_HEAD_MAX + BLOCK_HANDLE_BYTES];
+    uint8_t handle[BLOCK_HANDLE_BYTES];
+    ls_node *const node = p->world.at[0].node;
+    transport_lock(node->transport);
+    struct peer *const to = peer_of(node->world.at[0]);
+    struct block_pair *const pair = to->blocks;
+    struct block_draft draft = {.slot = 5, .offset = blocks_begin()};
+    uint64_t number = pair->last + 1, session = pair->answer.session;
+    size_t size = 64 * KIB;
+    pair->answer.session += how == SESSION ? 1 : 0;
+    number = how == NUMBER ? pair->last : number;
+    number = how == HUGE_NUMBER ? UINT64_MAX / 2 + 1 : number;
+    draft.slot = how == SLOT ? BLOCK_SLOTS : draft.slot;
+    draft.offset -= how == ROWS ? 8 : 0;
+    draft.offset = how == BEYOND ? blocks_begin() + p->shared : draft.offset;
+    draft.offset = how == WRAPS ? SIZE_MAX - 100 : draft.offset;
+    size = how == EMPTY ? 0 : how == LONG ? p->shared + 1 : size;
+    blocks_handle(to, &draft, number, size, handle);
+    pair->answer.session = session;
+    struct wire_header header =
+        bus_header(node, how == CHUNK ? WIRE_KIND_CHUNK : WIRE_KIND_EVENT);
+    header.flags = WIRE_FLAG_BLOCK;
+    header.total = BLOCK_HANDLE_BYTES + 1;
+    header.name = "x";
+    header.name_size = 1;
+    header.data = frame;
+    header.size = sizeof handle - (how == SHORT ? 1 : 0);
+    size_t n = how == TOPIC ? wire_topic_event(frame, "x")
+                            : wire_topic_inbox(frame, 2);
+    n += wire_header_write(frame + n, &header);
+    assert_ok(transport_publish(node->transport, frame, n, handle,
+                                header.size));
+    transport_unlock(node->transport);
+}
+
+TEST(what_names_no_block_is_refused_and_counted)
+{
+    struct pair_of *p = pair_start(2, "tcp", MIB);
+    int n = emit_until_shared(p, 1);
+    for (int how = 0; how < N_LIES; how++) {
+        lie(p, (enum lie)how);
+        emit(p, 64 * KIB, (uint8_t)++n); /* behind it */
+        assert_reaches(&p->heard, n);
+        if (stats_of(p, 1).refused != (uint64_t)how + 1)
+            fail_msg("lie %d: %llu refused", how,
+                     (unsigned long long)stats_of(p, 1).refused);
+    }
+    assert_int_equal(stats_of(p, 0).blocks, N_LIES + 1);
+    assert_int_equal(counter_get(&p->heard), n);
+    pair_end(p);
+}
+
+/* What the framework parses itself. */
+static int check_copy(void *self, const struct ls_event *event)
+{
+    struct pair_of *const p = self;
+    const ls_node *const node = p->world.at[1].node;
+    const struct block_pair *const pair = peer_of(node->world.at[0])->blocks;
+    const size_t at = (size_t)((const char *)event->data -
+                               (const char *)ls_memory_data(pair->memory));
+    if (at < ls_memory_size(pair->memory))
+        counter_add(&p->bad, 1);
+    return check_event(self, event);
+}
+
+TEST(what_the_framework_reads_is_copied_first)
+{
+    struct pair_of *p = pair_start(2, "tcp", MIB);
+    int n = emit_until_shared(p, 1);
+    struct counter known;
+    counter_init(&known);
+    assert_ok(ls_on(p->world.at[1].node, "ls.test", check_copy, p));
+    assert_ok(ls_on(p->world.at[1].node, "known", count, &known));
+    emit_until_heard(p->world.at[0].node, "known", &known);
+    const uint64_t before = stats_of(p, 0).blocks;
+    uint8_t *const data = malloc(64 * KIB);
+    assert_non_null(data);
+    for (size_t i = 0; i < 64 * KIB; i++)
+        data[i] = pattern(i, 3);
+    assert_ok(ls_emit(p->world.at[0].node, "ls.test", data, 64 * KIB));
+    assert_reaches(&p->heard, ++n);
+    assert_int_equal(stats_of(p, 0).blocks, before + 1);
+    free(data);
+    counter_fini(&known);
+    pair_end(p);
 }

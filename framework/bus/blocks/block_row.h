@@ -71,11 +71,18 @@ static inline void block_row_pass(ls_runtime *runtime, struct block_row *row,
         block_store(runtime, &row->seen, number);
 }
 
+static inline void block_row_claim(ls_runtime *runtime, struct block_row *row,
+                                   unsigned slot, uint64_t number)
+{
+    block_store(runtime, &row->state[slot], 2 * number);
+}
+
+/* In this order: what is passed and not claimed is free. */
 static inline void block_row_take(ls_runtime *runtime, struct block_row *row,
                                   unsigned slot, uint64_t number)
 {
-    block_store(runtime, &row->state[slot], 2 * number);
-    block_store(runtime, &row->seen, number);
+    block_row_claim(runtime, row, slot, number);
+    block_row_pass(runtime, row, number);
 }
 
 static inline void block_row_done(ls_runtime *runtime, struct block_row *row,

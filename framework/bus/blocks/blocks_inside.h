@@ -69,7 +69,8 @@ struct block_pair {
 /* Made with the first pair. */
 struct blocks {
     ls_memory *memory; /* own; made by the worker, as the next */
-    ls_offer *offer;
+    ls_offer *offer;   /* own; NULL: nobody is to take it now */
+    int64_t offer_until;
     char folder[108];
     struct block_notice own;
     bool broken; /* there is no memory, or no more of it */

@@ -4,6 +4,8 @@
  *   on the bus, which knows who is who, the name of the socket, a key that
  *   opens it, and a proof that lies in the memory. Whoever cannot take it, on
  *   another host, in another container, as another user, says nothing more.
+ * - An offer ends as soon as all have answered that are to take it, or will not:
+ *   a process that is killed leaves a socket behind, which lies in the folder.
  * - To take memory may wait for another process, so a thread does it that has
  *   nothing else to do. It is begun with the first pair. */
 #include <inttypes.h>
@@ -13,7 +15,8 @@
 #include "blocks_inside.h"
 #include "lockstep/record.h"
 
-#define TAKE_MS 500
+#define TAKE_MS  500
+#define OFFER_MS 10000 /* who has not taken it then cannot */
 
 static const struct ls_field notice_fields[] = {
     {"said", LS_FIELD_UINT32, offsetof(struct block_notice, said),
@@ -121,6 +124,7 @@ static void heard(ls_node *node, struct block_pair *pair,
             notice->window >= 2 * (uint64_t)WIRE_CHUNK_BYTES) {
             pair->answer = *notice;
             begin_to_lend(blocks, pair);
+            ls_cond_signal(&blocks->work); /* for the end of the offer */
         }
         break;
     default:
@@ -178,12 +182,11 @@ static void set_own(struct blocks *blocks, ls_runtime *runtime)
     memcpy(words->proof, own->proof, sizeof words->proof);
 }
 
-/* The memory of this node, and its offer. Lock not held; but for the worker
- * nobody touches it yet. */
+/* The memory of this node. Lock not held; but for the worker nobody touches it
+ * yet. */
 static int make_memory(ls_node *node)
 {
     struct blocks *const blocks = node->blocks;
-    char path[sizeof blocks->folder];
     int status = ls_offer_folder(node->runtime, blocks->folder,
                                  sizeof blocks->folder);
     if (status == LS_OK)
@@ -192,14 +195,20 @@ static int make_memory(ls_node *node)
                              blocks_begin() + node->options.shared_bytes);
     if (status == LS_OK)
         status = ls_memory_reserve(blocks->memory, 0, blocks_begin());
-    if (status != LS_OK)
-        return status;
-    set_own(blocks, node->runtime);
-    status = find_path(blocks, blocks->own.socket, path);
-    if (status != LS_OK)
-        return status;
-    return ls_offer_begin(&blocks->offer, blocks->memory, path,
-                          (const uint8_t *)blocks->own.key);
+    if (status == LS_OK)
+        set_own(blocks, node->runtime);
+    return status;
+}
+
+/* The worker alone has to do with it; lock not held. */
+static int begin_offer(struct blocks *blocks)
+{
+    char path[sizeof blocks->folder];
+    const int status = find_path(blocks, blocks->own.socket, path);
+    return status != LS_OK || blocks->offer != NULL
+               ? status
+               : ls_offer_begin(&blocks->offer, blocks->memory, path,
+                                (const uint8_t *)blocks->own.key);
 }
 
 /* Lock not held. */
@@ -247,12 +256,19 @@ static struct block_notice begin_to_read(ls_node *node, struct block_pair *pair,
 /* The lock is held, but while something may wait. */
 static void offer_to(ls_node *node, struct block_pair *pair)
 {
-    struct block_notice notice = node->blocks->own;
+    struct blocks *const blocks = node->blocks;
+    struct block_notice notice = blocks->own;
     notice.to = pair->life;
     pair->offered = true;
+    blocks->offer_until = ls_deadline(node->runtime, OFFER_MS);
     transport_unlock(node->transport);
-    say(node, pair->id, &notice);
+    const int status = begin_offer(blocks);
+    if (status == LS_OK)
+        say(node, pair->id, &notice);
+    else
+        ls_log_warn("bus: no shared memory: %s", ls_error_text());
     transport_lock(node->transport);
+    blocks->broken = status != LS_OK;
 }
 
 static void take_from(ls_node *node, struct block_pair *pair)
@@ -307,6 +323,25 @@ static void do_next(ls_node *node, struct block_pair *pair)
     pair->busy = false;
 }
 
+/* Whether somebody may still take this node's memory. */
+static bool is_awaited(const struct blocks *blocks, int64_t now)
+{
+    for (unsigned i = 0; i < BLOCK_READERS && now < blocks->offer_until; i++) {
+        const struct block_pair *const pair = blocks->pairs[i];
+        if (pair != NULL && !pair->over && pair->offered &&
+            pair->answer.session == 0)
+            return true;
+    }
+    return false;
+}
+
+static void end_offer(ls_node *node)
+{
+    transport_unlock(node->transport);
+    ls_offer_end(&node->blocks->offer);
+    transport_lock(node->transport);
+}
+
 static void work(void *self)
 {
     ls_node *const node = self;
@@ -316,12 +351,17 @@ static void work(void *self)
     transport_lock(node->transport);
     while (!blocks->stopping) {
         struct block_pair *const pair = next_pair(blocks);
+        const bool offers = blocks->offer != NULL;
         if (pair != NULL)
             do_next(node, pair);
-        else if (ls_cond_wait(&blocks->work, mutex, LS_FOREVER) != LS_OK)
-            break;
+        else if (offers && !is_awaited(blocks, ls_now(node->runtime)))
+            end_offer(node);
+        else
+            (void)!ls_cond_wait(&blocks->work, mutex,
+                               offers ? blocks->offer_until : LS_FOREVER);
     }
     transport_unlock(node->transport);
+    ls_offer_end(&blocks->offer);
 }
 
 void blocks_meet(ls_node *node)
@@ -349,5 +389,4 @@ void blocks_stop(ls_node *node)
     if (ls_thread_join(&blocks->worker, LS_FOREVER) != LS_OK)
         ls_log_error("bus: the blocks thread of node %u did not end",
                      node->options.id);
-    ls_offer_end(&blocks->offer);
 }
