@@ -19,8 +19,8 @@
 enum { READERS_MAX = 8, PATIENCE_MS = 60000, ZMQ_UNDER_WAY = 8 };
 
 enum way { BUS, BUS_OFF, IPC, TCP, N_WAYS };
-static const char *const ways[N_WAYS] = {
-    "Lockstep", "Lockstep, shared_bytes 0", "libzmq ipc", "libzmq tcp"};
+static const char *const ways[N_WAYS] = {"Lockstep", "Lockstep, shared_bytes 0",
+                                         "libzmq ipc", "libzmq tcp"};
 
 struct job {
     enum way way;
@@ -179,8 +179,8 @@ static void emit(ls_node *node, const struct job *job, const char *event,
     must(ls_emit_with(node, &(struct ls_emission){.event = event,
                                                   .data = payload,
                                                   .size = size,
-                                                  .timeout_ms =
-                                                      PATIENCE_MS}) == LS_OK,
+                                                  .timeout_ms = PATIENCE_MS}) ==
+             LS_OK,
          "emit");
     (void)job;
 }
@@ -252,8 +252,7 @@ static int run_end(char **argv)
     const struct job job = {.way = (enum way)strtol(argv[0], NULL, 10),
                             .size = strtoul(argv[1], NULL, 10),
                             .n = strtol(argv[2], NULL, 10),
-                            .n_readers =
-                                (unsigned)strtoul(argv[3], NULL, 10)};
+                            .n_readers = (unsigned)strtoul(argv[3], NULL, 10)};
     const uint32_t id = (uint32_t)strtoul(argv[4], NULL, 10);
     const bool bus = job.way == BUS || job.way == BUS_OFF;
     struct reader reader = {.job = &job};
@@ -283,10 +282,9 @@ static void start_end(struct process *process, const struct job *job,
     (void)snprintf(numbers[2], sizeof numbers[2], "%ld", job->n);
     (void)snprintf(numbers[3], sizeof numbers[3], "%u", job->n_readers);
     (void)snprintf(numbers[4], sizeof numbers[4], "%u", id);
-    process_start(process, (const char *const[]){"--end", numbers[0],
-                                                 numbers[1], numbers[2],
-                                                 numbers[3], numbers[4], place,
-                                                 NULL});
+    process_start(process, (const char *const[]){
+                               "--end", numbers[0], numbers[1], numbers[2],
+                               numbers[3], numbers[4], place, NULL});
 }
 
 static void start_all(const struct job *job, struct process *all)

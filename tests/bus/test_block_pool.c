@@ -131,8 +131,8 @@ struct handle {
 };
 
 struct reader {
-    bool dead;           /* killed, and the owner does not know yet */
-    uint64_t session;    /* 0: it is away */
+    bool dead;                  /* killed, and the owner does not know yet */
+    uint64_t session;           /* 0: it is away */
     struct handle queue[QUEUE]; /* on their way to it */
     unsigned n_queue;
     struct handle held[QUEUE];

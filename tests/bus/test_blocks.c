@@ -6,8 +6,8 @@
 #include "test.h"
 #include "world_fixture.h"
 
-#define KIB 1024u
-#define MIB (1024u * 1024u)
+#define KIB    1024u
+#define MIB    (1024u * 1024u)
 #define STRIDE 61
 
 struct pair_of {
@@ -82,8 +82,7 @@ static struct pair_of *start(size_t n, const char *over, size_t shared,
     return p;
 }
 
-static struct pair_of *pair_start(size_t n, const char *over,
-                                  size_t shared)
+static struct pair_of *pair_start(size_t n, const char *over, size_t shared)
 {
     return start(n, over, shared, shared, LS_TOPOLOGY_MESH);
 }
@@ -198,8 +197,7 @@ TEST(nor_is_anything_shared_with_it)
 TEST(within_a_process_a_pointer_does_and_a_star_has_its_hub)
 {
     payloads_are_not_shared(pair_start(2, "inproc", MIB));
-    payloads_are_not_shared(
-        start(3, "tcp", MIB, MIB, LS_TOPOLOGY_STAR));
+    payloads_are_not_shared(start(3, "tcp", MIB, MIB, LS_TOPOLOGY_STAR));
 }
 
 TEST(a_payload_that_finds_no_block_is_counted_and_goes_over_the_connection)
@@ -232,10 +230,8 @@ TEST(what_lies_in_blocks_counts_in_the_window)
     assert_non_null(data);
     fill(data, MIB, 1);
     for (; under_way < 100; under_way++) {
-        const struct ls_emission in = {.event = "x",
-                                       .data = data,
-                                       .size = MIB,
-                                       .timeout_ms = LS_NO_WAIT};
+        const struct ls_emission in = {
+            .event = "x", .data = data, .size = MIB, .timeout_ms = LS_NO_WAIT};
         if (ls_emit_with(p->world.at[0].node, &in) != LS_OK)
             break;
     }
@@ -249,8 +245,19 @@ TEST(what_lies_in_blocks_counts_in_the_window)
 /* ---- lies -------------------------------------------------------------- */
 
 enum lie {
-    SESSION, NUMBER, HUGE_NUMBER, SLOT, ROWS, BEYOND, WRAPS, EMPTY, LONG, SHORT,
-    TOPIC, CHUNK, N_LIES
+    SESSION,
+    NUMBER,
+    HUGE_NUMBER,
+    SLOT,
+    ROWS,
+    BEYOND,
+    WRAPS,
+    EMPTY,
+    LONG,
+    SHORT,
+    TOPIC,
+    CHUNK,
+    N_LIES
 };
 
 /* Node 1 names a block that is none, in one of many ways. */
@@ -286,8 +293,8 @@ static void lie(const struct pair_of *p, enum lie how)
     size_t n = how == TOPIC ? wire_topic_event(frame, "x")
                             : wire_topic_inbox(frame, 2);
     n += wire_header_write(frame + n, &header);
-    assert_ok(transport_publish(node->transport, frame, n, handle,
-                                header.size));
+    assert_ok(
+        transport_publish(node->transport, frame, n, handle, header.size));
     transport_unlock(node->transport);
 }
 

@@ -63,7 +63,7 @@ static bool is_whole(const struct ls_event *event, const struct head *head)
 }
 
 static void complain(const struct site *m, const struct ls_event *event,
-                 const char *what)
+                     const char *what)
 {
     fail_msg("seed %llu: node %zu, event %llu of node %u: %s",
              (unsigned long long)m->cluster->seed, m->index + 1,
@@ -141,8 +141,9 @@ static void emit_one(struct site *m, uint64_t number, char *data)
         .size = head.size,
         .timeout_ms = 100,
         .to_one = one,
-        .to = 1 + (uint32_t)((m->index + 1 + ls_rng_below(&m->rng, MEMBERS - 1)) %
-                             MEMBERS)};
+        .to =
+            1 + (uint32_t)((m->index + 1 + ls_rng_below(&m->rng, MEMBERS - 1)) %
+                           MEMBERS)};
     (void)!ls_emit_with(m->node, &in);
 }
 
@@ -154,14 +155,15 @@ static void member_main(void *arg)
     const bool made = make(m) == LS_OK;
     for (uint64_t i = 1; i <= EVENTS && made; i++) {
         emit_one(m, i, data);
-        ls_rest_until(m->runtime, ls_now(m->runtime) +
-                                      (int64_t)ls_rng_below(
-                                          &m->rng, 40 * LS_NS_PER_MS));
+        ls_rest_until(m->runtime,
+                      ls_now(m->runtime) +
+                          (int64_t)ls_rng_below(&m->rng, 40 * LS_NS_PER_MS));
     }
     free(data);
     ls_mutex_lock(&m->mutex);
     m->emitted = true;
-    while (!m->quit && ls_cond_wait(&m->changed, &m->mutex, LS_FOREVER) == LS_OK)
+    while (!m->quit &&
+           ls_cond_wait(&m->changed, &m->mutex, LS_FOREVER) == LS_OK)
         continue;
     ls_mutex_unlock(&m->mutex);
     ls_node_destroy(&m->node);
@@ -189,9 +191,9 @@ static void begin_member(struct cluster *c, size_t index)
 {
     struct site *const m = &c->members[index];
     *m = (struct site){.cluster = c,
-                         .host = c->net.hosts[index],
-                         .runtime = ls_host_runtime(c->net.hosts[index]),
-                         .index = index};
+                       .host = c->net.hosts[index],
+                       .runtime = ls_host_runtime(c->net.hosts[index]),
+                       .index = index};
     ls_rng_seed(&m->rng, c->seed, 20 + index);
     assert_ok(ls_mutex_init(&m->mutex, m->runtime));
     assert_ok(ls_cond_init(&m->changed, m->runtime));

@@ -24,9 +24,8 @@ static bool is_over(const struct block_pool *pool, unsigned slot,
                     unsigned reader)
 {
     const struct block_reader *const r = &pool->readers[reader];
-    return r->row == NULL ||
-           block_is_over(pool->runtime, r->row, r->session, slot,
-                         pool->blocks[slot].number);
+    return r->row == NULL || block_is_over(pool->runtime, r->row, r->session,
+                                           slot, pool->blocks[slot].number);
 }
 
 /* Who has not read it yet. */

@@ -307,8 +307,8 @@ void blocks_returned(void *data, void *hint)
     struct block_hold *const hold = hint;
     struct block_pair *const pair = hold->pair;
     (void)data;
-    block_row_done(pair->touched, pair->row,
-                   (unsigned)(hold - pair->holds), atomic_load(&hold->number));
+    block_row_done(pair->touched, pair->row, (unsigned)(hold - pair->holds),
+                   atomic_load(&hold->number));
     atomic_store(&hold->number, 0);
     atomic_fetch_sub(&pair->n_held, 1); /* the last that is done with it */
 }

@@ -17,18 +17,18 @@ struct block_words {
 
 /* What is said on the channel. */
 enum block_said {
-    BLOCKS_OFFER, /* this is where my memory is offered, and its key */
-    BLOCKS_TAKEN, /* I have yours; in this row of mine I say what I read */
+    BLOCKS_OFFER,  /* this is where my memory is offered, and its key */
+    BLOCKS_TAKEN,  /* I have yours; in this row of mine I say what I read */
     BLOCKS_PASSED, /* all up to this number has been sent */
     BLOCKS_N_SAID
 };
 struct block_notice {
-    uint32_t said;    /* enum block_said */
-    uint64_t to;      /* the incarnation that it is meant for */
-    uint64_t session; /* TAKEN, PASSED: of the reader's row */
-    uint64_t number;  /* PASSED */
-    uint64_t window;  /* TAKEN: the reader's, in bytes */
-    uint32_t row;     /* TAKEN */
+    uint32_t said;             /* enum block_said */
+    uint64_t to;               /* the incarnation that it is meant for */
+    uint64_t session;          /* TAKEN, PASSED: of the reader's row */
+    uint64_t number;           /* PASSED */
+    uint64_t window;           /* TAKEN: the reader's, in bytes */
+    uint32_t row;              /* TAKEN */
     uint64_t key[2], proof[2]; /* OFFER, as the next */
     char socket[32];           /* its name in the folder */
 };
@@ -44,11 +44,11 @@ struct block_pair {
     unsigned place; /* in struct blocks, and of its row */
     uint32_t id;
     uint64_t life;
-    bool over;   /* a life of one of them is */
-    bool wanted; /* they are to become a pair */
-    bool offered; /* this node's memory, to the other */
-    bool tried;   /* its memory was asked for */
-    bool busy;    /* the worker has it */
+    bool over;                  /* a life of one of them is */
+    bool wanted;                /* they are to become a pair */
+    bool offered;               /* this node's memory, to the other */
+    bool tried;                 /* its memory was asked for */
+    bool busy;                  /* the worker has it */
     ls_memory *memory;          /* its; own; NULL: not taken */
     struct block_notice offer;  /* its; .socket "": none came yet */
     struct block_notice answer; /* TAKEN; .session 0: none came yet */
@@ -75,11 +75,11 @@ struct blocks {
     struct block_notice own;
     bool broken; /* there is no memory, or no more of it */
     struct block_pool pool;
-    size_t reserved; /* what lies below has pages */
+    size_t reserved;                         /* what lies below has pages */
     struct block_pair *pairs[BLOCK_READERS]; /* own */
     ls_runtime *touched;                     /* NULL: it is no simulation */
-    ls_cond work;      /* for the worker */
-    ls_thread *worker; /* of blocks_meet.c */
+    ls_cond work;                            /* for the worker */
+    ls_thread *worker;                       /* of blocks_meet.c */
     bool stopping;
     int64_t tick_at;
 };

@@ -4,8 +4,9 @@
  *   on the bus, which knows who is who, the name of the socket, a key that
  *   opens it, and a proof that lies in the memory. Whoever cannot take it, on
  *   another host, in another container, as another user, says nothing more.
- * - An offer ends as soon as all have answered that are to take it, or will not:
- *   a process that is killed leaves a socket behind, which lies in the folder.
+ * - An offer ends as soon as all have answered that are to take it, or will
+ * not: a process that is killed leaves a socket behind, which lies in the
+ * folder.
  * - To take memory may wait for another process, so a thread does it that has
  *   nothing else to do. It is begun with the first pair. */
 #include <inttypes.h>
@@ -159,8 +160,8 @@ void blocks_message(ls_node *node, const struct wire_header *header,
 static int find_path(const struct blocks *blocks, const char *socket,
                      char out[sizeof blocks->folder])
 {
-    const int n = snprintf(out, sizeof blocks->folder, "%s/%s", blocks->folder,
-                           socket);
+    const int n =
+        snprintf(out, sizeof blocks->folder, "%s/%s", blocks->folder, socket);
     return n < 0 || (size_t)n >= sizeof blocks->folder ||
                    strchr(socket, '/') != NULL
                ? ls_error(LS_EINVAL, "no socket in folder %s", blocks->folder)
@@ -187,8 +188,8 @@ static void set_own(struct blocks *blocks, ls_runtime *runtime)
 static int make_memory(ls_node *node)
 {
     struct blocks *const blocks = node->blocks;
-    int status = ls_offer_folder(node->runtime, blocks->folder,
-                                 sizeof blocks->folder);
+    int status =
+        ls_offer_folder(node->runtime, blocks->folder, sizeof blocks->folder);
     if (status == LS_OK)
         status =
             ls_memory_create(&blocks->memory, node->runtime, "lockstep-blocks",
@@ -358,7 +359,7 @@ static void work(void *self)
             end_offer(node);
         else
             (void)!ls_cond_wait(&blocks->work, mutex,
-                               offers ? blocks->offer_until : LS_FOREVER);
+                                offers ? blocks->offer_until : LS_FOREVER);
     }
     transport_unlock(node->transport);
     ls_offer_end(&blocks->offer);

@@ -182,8 +182,8 @@ static int take_in(ls_node *node, const struct incoming *in,
 
 /* What the framework reads itself must not change under it. */
 static bool copy_reserved(struct message *message,
-                          const struct wire_header *header,
-                          struct incoming *in, const struct block_loan *loan)
+                          const struct wire_header *header, struct incoming *in,
+                          const struct block_loan *loan)
 {
     if (header->name_size < 3 || memcmp(header->name, "ls.", 3) != 0)
         return true;

@@ -12,7 +12,7 @@ struct incoming {
     const uint8_t *data;
     size_t size;         /* in windows */
     size_t payload_size; /* of data; as above, but for a block's */
-    bool counted; /* in the window of `direct` already */
+    bool counted;        /* in the window of `direct` already */
 };
 
 /* An event, or a part of one. kept: whether the message was.

@@ -149,7 +149,7 @@ struct ls_node {
     struct batch batch;
     struct refusals refusals;
     struct blocks *blocks; /* own; NULL: no large payload yet */
-    ls_cond changed; /* the world, a limit, an end */
+    ls_cond changed;       /* the world, a limit, an end */
 
     struct {
         ls_mutex lock;

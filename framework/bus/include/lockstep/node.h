@@ -132,9 +132,9 @@ struct ls_node_options {
      * its pages are taken as they are needed. 0: never, and from nobody. At
      * most 64 GiB; default 64 MiB. docs/shared-memory.md#payloads */
     size_t shared_bytes;
-    int emit_timeout_ms;      /* how long an emit delivered as BLOCK or RELIABLE
-                               * waits for the slowest listener; default
-                               * 10000 */
+    int emit_timeout_ms; /* how long an emit delivered as BLOCK or RELIABLE
+                          * waits for the slowest listener; default
+                          * 10000 */
 
     /* Who may speak to this node (lockstep/security.h). NULL: PLAIN, with the
      * job's secret on this host, ls_security_job(); except over inproc:// and
