@@ -45,7 +45,7 @@ TEST(a_block_is_free_when_each_reader_has_said_that_it_is_done)
 {
     begin(2);
     const unsigned slot = taken(1);
-    const uint64_t number = block_pool_lend(&pool, slot, 3);
+    const uint64_t number = block_pool_lend(&pool, slot, 3, false);
     assert_false(is_free(slot));
     for (unsigned i = 0; i < 2; i++) {
         block_row_take(NULL, &rows[i], slot, number);
@@ -59,8 +59,8 @@ TEST(one_that_was_lost_on_the_way_is_free_when_a_later_one_has_come)
 {
     begin(1);
     const unsigned lost = taken(1), came = taken(1);
-    (void)block_pool_lend(&pool, lost, 1);
-    const uint64_t number = block_pool_lend(&pool, came, 1);
+    (void)block_pool_lend(&pool, lost, 1, false);
+    const uint64_t number = block_pool_lend(&pool, came, 1, false);
     assert_false(is_free(lost));
     block_row_take(NULL, &rows[0], came, number);
     assert_true(is_free(lost));
@@ -71,7 +71,7 @@ TEST(or_when_the_reader_was_told_that_none_will_come)
 {
     begin(1);
     const unsigned slot = taken(1);
-    const uint64_t number = block_pool_lend(&pool, slot, 1);
+    const uint64_t number = block_pool_lend(&pool, slot, 1, false);
     block_row_pass(NULL, &rows[0], number - 1);
     assert_false(is_free(slot));
     block_row_pass(NULL, &rows[0], number);
@@ -79,11 +79,24 @@ TEST(or_when_the_reader_was_told_that_none_will_come)
     assert_false(block_is_new(&rows[0], number)); /* it does not take it now */
 }
 
+TEST(one_that_comes_for_certain_is_free_only_when_it_is_done_with)
+{
+    begin(1);
+    const unsigned sure = taken(1), other = taken(1);
+    const uint64_t number = block_pool_lend(&pool, sure, 1, true);
+    block_row_pass(NULL, &rows[0], block_pool_lend(&pool, other, 1, false));
+    assert_false(is_free(sure));
+    block_row_claim(NULL, &rows[0], sure, number);
+    assert_false(is_free(sure));
+    block_row_done(NULL, &rows[0], sure, number);
+    assert_true(is_free(sure));
+}
+
 TEST(a_reader_that_has_ended_its_session_or_is_gone_reads_nothing)
 {
     begin(2);
     const unsigned slot = taken(1);
-    const uint64_t number = block_pool_lend(&pool, slot, 3);
+    const uint64_t number = block_pool_lend(&pool, slot, 3, false);
     block_row_take(NULL, &rows[0], slot, number);
     block_row_take(NULL, &rows[1], slot, number);
     block_store(NULL, &rows[0].session, 0);
@@ -208,7 +221,7 @@ static void owner_lends(struct play *play)
         block_pool_give_back(&pool, slot);
         return;
     }
-    const uint64_t number = block_pool_lend(&pool, slot, to);
+    const uint64_t number = block_pool_lend(&pool, slot, to, false);
     for (unsigned i = 0; i < play->n_readers; i++)
         if ((to >> i & 1) != 0) {
             play->readers[i].last = number;

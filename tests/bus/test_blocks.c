@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include "blocks_inside.h"
+#include "delivery.h"
 #include "test.h"
 #include "world_fixture.h"
 
@@ -16,7 +17,7 @@ struct pair_of {
     size_t shared; /* that both have, in bytes */
     size_t others; /* that those have that listen; 0: none */
     bool waits;    /* the handler, for a token each time */
-    enum ls_topology topology;
+    enum ls_delivery delivery;
 };
 
 static uint8_t pattern(size_t at, uint8_t seed)
@@ -109,7 +110,11 @@ static void emit(struct pair_of *p, size_t size, uint8_t seed)
     uint8_t *const data = malloc(size);
     assert_non_null(data);
     fill(data, size, seed);
-    assert_ok(ls_emit(p->world.at[0].node, "x", data, size));
+    assert_ok(ls_emit_with(p->world.at[0].node,
+                           &(struct ls_emission){.event = "x",
+                                                 .data = data,
+                                                 .size = size,
+                                                 .delivery = p->delivery}));
     free(data);
 }
 
@@ -141,9 +146,11 @@ static int emit_until_shared(struct pair_of *p, int readers)
     return n;
 }
 
-static void payloads_are_shared(const char *over, size_t readers)
+static void payloads_are_shared(const char *over, size_t readers,
+                                enum ls_delivery delivery)
 {
     struct pair_of *p = pair_start(1 + readers, over, 64 * MIB);
+    p->delivery = delivery;
     int n = emit_until_shared(p, (int)readers);
     static const size_t sizes[] = {64 * KIB,     64 * KIB + 1, 200 * KIB,
                                    MIB,          MIB + 1,      3 * MIB + 17,
@@ -163,12 +170,17 @@ static void payloads_are_shared(const char *over, size_t readers)
 
 TEST(large_payloads_between_nodes_of_a_host_go_through_shared_memory)
 {
-    payloads_are_shared("tcp", 1);
+    payloads_are_shared("tcp", 1, LS_DELIVERY_BLOCK);
+}
+
+TEST(reliable_ones_too)
+{
+    payloads_are_shared("tcp", 2, LS_DELIVERY_RELIABLE);
 }
 
 TEST(over_ipc_too_and_to_several_at_once)
 {
-    payloads_are_shared("ipc", 3);
+    payloads_are_shared("ipc", 3, LS_DELIVERY_BLOCK);
 }
 
 /* ---- what goes as it always did ---------------------------------------- */
@@ -200,9 +212,10 @@ TEST(within_a_process_a_pointer_does_and_a_star_has_its_hub)
     payloads_are_not_shared(start(3, "tcp", MIB, MIB, LS_TOPOLOGY_STAR));
 }
 
-TEST(a_payload_that_finds_no_block_is_counted_and_goes_over_the_connection)
+static void find_no_block(enum ls_delivery delivery)
 {
     struct pair_of *p = pair_start(2, "tcp", 128 * KIB);
+    p->delivery = delivery;
     const int n = emit_until_shared(p, 1);
     await_blocks(p);
     p->waits = true;
@@ -218,11 +231,18 @@ TEST(a_payload_that_finds_no_block_is_counted_and_goes_over_the_connection)
     pair_end(p);
 }
 
+TEST(a_payload_that_finds_no_block_is_counted_and_goes_over_the_connection)
+{
+    find_no_block(LS_DELIVERY_BLOCK);
+    find_no_block(LS_DELIVERY_RELIABLE);
+}
+
 /* ---- windows ----------------------------------------------------------- */
 
-TEST(what_lies_in_blocks_counts_in_the_window)
+static void fill_the_window(enum ls_delivery delivery)
 {
     struct pair_of *p = pair_start(2, "tcp", 64 * MIB);
+    p->delivery = delivery;
     const int n = emit_until_shared(p, 1);
     p->waits = true;
     int under_way = 0;
@@ -242,6 +262,12 @@ TEST(what_lies_in_blocks_counts_in_the_window)
     pair_end(p);
 }
 
+TEST(what_lies_in_blocks_counts_in_the_window)
+{
+    fill_the_window(LS_DELIVERY_BLOCK);
+    fill_the_window(LS_DELIVERY_RELIABLE);
+}
+
 /* ---- lies -------------------------------------------------------------- */
 
 enum lie {
@@ -259,6 +285,23 @@ enum lie {
     CHUNK,
     N_LIES
 };
+
+static void push_lie(ls_node *node, struct peer *to, const uint8_t *handle,
+                     size_t size)
+{
+    struct payload *payload;
+    assert_ok(payload_create(&payload, handle, size, NULL, NULL));
+    const struct parcel parcel = {.payload = payload,
+                                  .size = size,
+                                  .weight = 64 * KIB,
+                                  .of = WIRE_KIND_EVENT,
+                                  .how = &deliveries[LS_DELIVERY_RELIABLE],
+                                  .flags = WIRE_FLAG_BLOCK,
+                                  .sequence = 0,
+                                  .entry = events_find(node, "x", 1)};
+    assert_ok(streams_push(node, to, &parcel));
+    payload_drop(payload);
+}
 
 /* Node 1 names a block that is none, in one of many ways. */
 static void lie(const struct pair_of *p, enum lie how)
@@ -282,6 +325,11 @@ static void lie(const struct pair_of *p, enum lie how)
     size = how == EMPTY ? 0 : how == LONG ? p->shared + 1 : size;
     blocks_handle(to, &draft, number, size, handle);
     pair->answer.session = session;
+    if (p->delivery == LS_DELIVERY_RELIABLE) {
+        push_lie(node, to, handle, sizeof handle - (how == SHORT ? 1 : 0));
+        transport_unlock(node->transport);
+        return;
+    }
     struct wire_header header =
         bus_header(node, how == CHUNK ? WIRE_KIND_CHUNK : WIRE_KIND_EVENT);
     header.flags = WIRE_FLAG_BLOCK;
@@ -312,6 +360,24 @@ TEST(what_names_no_block_is_refused_and_counted)
     }
     assert_int_equal(stats_of(p, 0).blocks, N_LIES + 1);
     assert_int_equal(counter_get(&p->heard), n);
+    pair_end(p);
+}
+
+TEST(nor_in_a_stream)
+{
+    struct pair_of *p = pair_start(2, "tcp", MIB);
+    uint64_t n_lies = 0;
+    p->delivery = LS_DELIVERY_RELIABLE;
+    int n = emit_until_shared(p, 1);
+    for (int how = 0; how < TOPIC; how++) {
+        if (how == NUMBER) /* comes by itself only once */
+            continue;
+        lie(p, (enum lie)how);
+        emit(p, 64 * KIB, (uint8_t)++n);
+        assert_reaches(&p->heard, n);
+        assert_int_equal(stats_of(p, 1).refused, ++n_lies);
+        assert_int_equal(stats_of(p, 1).missed, n_lies);
+    }
     pair_end(p);
 }
 

@@ -24,7 +24,7 @@ struct site {
     ls_thread *thread;
     ls_node *node;
     size_t index;
-    uint64_t last[MEMBERS], lives[MEMBERS]; /* that came, of each */
+    uint64_t last[2][MEMBERS], lives[2][MEMBERS]; /* that came, of each */
     bool emitted, quit;
     ls_mutex mutex;
     ls_cond changed;
@@ -80,13 +80,14 @@ static int on_large(void *self, const struct ls_event *event)
     if (!is_whole(event, &head))
         complain(m, event, "it is not what was sent");
     const size_t from = event->origin - 1;
+    const int sure = strcmp(event->name, "sure") == 0;
     const bool counts = event->sequence != 0 && from != m->index;
-    if (m->lives[from] == event->incarnation && counts &&
-        m->last[from] >= event->sequence)
+    if (m->lives[sure][from] == event->incarnation && counts &&
+        m->last[sure][from] >= event->sequence)
         complain(m, event, "it is out of order");
     if (counts) {
-        m->lives[from] = event->incarnation;
-        m->last[from] = event->sequence;
+        m->lives[sure][from] = event->incarnation;
+        m->last[sure][from] = event->sequence;
     }
     const uint64_t most = ls_rng_below(&m->rng, 8) == 0 ? 300 : 8;
     ls_rest_until(m->runtime,
@@ -120,6 +121,8 @@ static int make(struct site *m)
     int status = ls_node_create(&m->node, &options);
     if (status == LS_OK)
         status = ls_on(m->node, "large", on_large, m);
+    if (status == LS_OK)
+        status = ls_on(m->node, "sure", on_large, m);
     return status == LS_OK ? ls_node_start(m->node) : status;
 }
 
@@ -135,8 +138,10 @@ static void emit_one(struct site *m, uint64_t number, char *data)
         memcpy(data + at, &word, sizeof word);
     }
     const bool one = ls_rng_below(&m->rng, 3) == 0;
+    const bool sure = ls_rng_below(&m->rng, 2) == 0;
     const struct ls_emission in = {
-        .event = "large",
+        .event = sure ? "sure" : "large",
+        .delivery = sure ? LS_DELIVERY_RELIABLE : LS_DELIVERY_BLOCK,
         .data = data,
         .size = head.size,
         .timeout_ms = 100,

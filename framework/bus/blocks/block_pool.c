@@ -24,8 +24,9 @@ static bool is_over(const struct block_pool *pool, unsigned slot,
                     unsigned reader)
 {
     const struct block_reader *const r = &pool->readers[reader];
-    return r->row == NULL || block_is_over(pool->runtime, r->row, r->session,
-                                           slot, pool->blocks[slot].number);
+    return r->row == NULL ||
+           block_is_over(pool->runtime, r->row, r->session, slot,
+                         pool->blocks[slot].number, pool->blocks[slot].sure);
 }
 
 /* Who has not read it yet. */
@@ -99,11 +100,12 @@ bool block_pool_take(struct block_pool *pool, size_t size, unsigned *slot)
 }
 
 uint64_t block_pool_lend(struct block_pool *pool, unsigned slot,
-                         uint64_t readers)
+                         uint64_t readers, bool sure)
 {
     struct block *const block = &pool->blocks[slot];
     assert(block->filling && readers != 0);
     block->filling = false;
+    block->sure = sure;
     block->number = ++pool->numbers;
     block->readers = readers;
     return block->number;

@@ -10,6 +10,7 @@
 struct block {
     bool used;
     bool filling;     /* taken, not published yet */
+    bool sure;        /* its handles come in streams, for certain */
     uint64_t number;  /* of its latest use */
     uint64_t readers; /* a set, by bit: who may still read it */
     size_t offset, size;
@@ -46,7 +47,7 @@ void block_pool_sweep(struct block_pool *pool);
 bool block_pool_take(struct block_pool *pool, size_t size, unsigned *slot);
 /* Lend it to these, at least one. Returns its number. */
 uint64_t block_pool_lend(struct block_pool *pool, unsigned slot,
-                         uint64_t readers);
+                         uint64_t readers, bool sure);
 /* It was taken, and is not lent. */
 void block_pool_give_back(struct block_pool *pool, unsigned slot);
 

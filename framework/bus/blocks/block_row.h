@@ -9,7 +9,8 @@
  * The reader takes block `number`: state[slot] = 2 * number, then
  * seen = number. It is done with it: state[slot] = 2 * number + 1. So a block
  * that is behind `seen` and that its slot does not name was never taken, and
- * never will be: the reader takes none that is not ahead of `seen`.
+ * never will be: the reader takes none that is not ahead of `seen`. One whose
+ * handle comes in a stream, exactly once, is only claimed and done with.
  * Thread: the reader's bus thread writes all of it, but for what is done, which
  * any of its threads says.
  * Source: docs/shared-memory.md#payloads. */
@@ -92,16 +93,18 @@ static inline void block_row_done(ls_runtime *runtime, struct block_row *row,
 }
 
 /* What its owner asks: whether this reader will not read it any more. The order
- * of the loads is that of the stores, turned round. */
+ * of the loads is that of the stores, turned round.
+ * sure: its handle comes for certain, so what else has come says nothing. */
 static inline bool block_is_over(ls_runtime *runtime,
                                  const struct block_row *row, uint64_t session,
-                                 unsigned slot, uint64_t number)
+                                 unsigned slot, uint64_t number, bool sure)
 {
     const uint64_t seen = block_load(runtime, &row->seen);
     const uint64_t state = block_load(runtime, &row->state[slot]);
     if (block_load(runtime, &row->session) != session)
         return true;
-    return state == 2 * number + 1 || (seen >= number && state != 2 * number);
+    return state == 2 * number + 1 ||
+           (!sure && seen >= number && state != 2 * number);
 }
 
 #endif

@@ -193,14 +193,14 @@ bool blocks_fill(ls_node *node, const struct block_draft *draft,
 }
 
 uint64_t blocks_lend(ls_node *node, const struct block_draft *draft,
-                     struct peer *const *to, size_t n)
+                     struct peer *const *to, size_t n, bool sure)
 {
     uint64_t readers = 0;
     for (size_t i = 0; i < n; i++)
         readers |= UINT64_C(1) << to[i]->blocks->place;
     const uint64_t number =
-        block_pool_lend(&node->blocks->pool, draft->slot, readers);
-    for (size_t i = 0; i < n; i++)
+        block_pool_lend(&node->blocks->pool, draft->slot, readers, sure);
+    for (size_t i = 0; i < n && !sure; i++)
         to[i]->blocks->last = number;
     node->figures.stats.blocks++;
     return number;
@@ -251,20 +251,30 @@ static bool read_handle(const uint8_t *at, size_t size, struct handle *out)
     return true;
 }
 
+size_t blocks_weight(const ls_node *node, const uint8_t *data, size_t size)
+{
+    struct handle handle;
+    return read_handle(data, size, &handle)
+               ? charge_of((size_t)handle.size, node->options.window_bytes)
+               : size;
+}
+
 /* Nothing is read outside of what was mapped, and no row is written beyond its
  * end. The lock is held. */
 static int check(const ls_node *node, const struct block_pair *pair,
-                 const struct peer *from, const struct handle *handle)
+                 const struct peer *from, const struct handle *handle,
+                 bool sure)
 {
     if (pair == NULL || pair->row == NULL || pair->session != handle->session ||
-        !block_is_new(pair->row, handle->number))
+        (!sure && !block_is_new(pair->row, handle->number)))
         return ls_error(LS_ENOENT,
                         "a block of node %u comes after what it is known by",
                         from->member.id);
     const size_t all = ls_memory_size(pair->memory);
     if (handle->slot >= BLOCK_SLOTS || handle->number > UINT64_MAX / 2 ||
-        handle->size == 0 || handle->offset < blocks_begin() ||
-        handle->offset > all || handle->size > all - handle->offset ||
+        handle->number == 0 || handle->size == 0 ||
+        handle->offset < blocks_begin() || handle->offset > all ||
+        handle->size > all - handle->offset ||
         atomic_load(&pair->holds[handle->slot].number) != 0)
         return no_handle(from);
     if (handle->size > node->options.max_payload_bytes)
@@ -275,42 +285,70 @@ static int check(const ls_node *node, const struct block_pair *pair,
     return LS_OK;
 }
 
+static void hold(ls_runtime *touched, struct block_pair *pair,
+                 const struct handle *handle, bool sure)
+{
+    const unsigned slot = (unsigned)handle->slot;
+    if (sure)
+        block_row_claim(touched, pair->row, slot, handle->number);
+    else
+        block_row_take(touched, pair->row, slot, handle->number);
+    atomic_store(&pair->holds[slot].number, handle->number);
+    atomic_fetch_add(&pair->n_held, 1);
+}
+
 int blocks_take(ls_node *node, const struct peer *from, const uint8_t *data,
-                size_t size, struct block_loan *out)
+                size_t size, bool sure, struct block_loan *out)
 {
     struct handle handle;
     if (!read_handle(data, size, &handle))
         return no_handle(from);
     transport_lock(node->transport);
     struct block_pair *const pair = from->blocks;
-    const int status = check(node, pair, from, &handle);
+    const int status = check(node, pair, from, &handle, sure);
     if (status == LS_OK) {
-        struct block_hold *const hold = &pair->holds[handle.slot];
-        block_row_take(node->blocks->touched, pair->row, (unsigned)handle.slot,
-                       handle.number);
-        atomic_store(&hold->number, handle.number);
-        atomic_fetch_add(&pair->n_held, 1);
+        hold(node->blocks->touched, pair, &handle, sure);
         *out = (struct block_loan){
             .data =
                 (const uint8_t *)ls_memory_data(pair->memory) + handle.offset,
             .size = (size_t)handle.size,
             .charge =
                 charge_of((size_t)handle.size, node->options.window_bytes),
-            .hint = hold};
+            .hold = &pair->holds[handle.slot]};
     }
     transport_unlock(node->transport);
     return status;
 }
 
-void blocks_returned(void *data, void *hint)
+/* Nobody here reads it any more. Its owner may use the slot again as soon as it
+ * is said, so it is not held any more before that. */
+static void give_back(void *data, void *hint)
 {
     struct block_hold *const hold = hint;
     struct block_pair *const pair = hold->pair;
     (void)data;
+    const uint64_t number = atomic_exchange(&hold->number, 0);
     block_row_done(pair->touched, pair->row, (unsigned)(hold - pair->holds),
-                   atomic_load(&hold->number));
-    atomic_store(&hold->number, 0);
+                   number);
     atomic_fetch_sub(&pair->n_held, 1); /* the last that is done with it */
+}
+
+bool blocks_attach(struct message *message, const struct wire_header *header,
+                   struct block_loan *loan)
+{
+    const bool is_ours =
+        header->name_size >= 3 && memcmp(header->name, "ls.", 3) == 0;
+    if (!is_ours) {
+        message->owned = message->hint = loan->hold;
+        message->release = give_back;
+        return true;
+    }
+    uint8_t *const copy = malloc(loan->size);
+    if (copy != NULL)
+        memcpy(copy, loan->data, loan->size);
+    give_back(NULL, loan->hold);
+    loan->data = message->owned = copy;
+    return copy != NULL;
 }
 
 /* ---- time, and the end ------------------------------------------------- */

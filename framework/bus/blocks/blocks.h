@@ -18,8 +18,9 @@
 
 #include "wire.h"
 
-struct blocks;
 struct block_pair;
+struct blocks;
+struct message;
 struct peer;
 
 /* Shorter payloads are copied through the network sooner than two nodes have
@@ -40,7 +41,7 @@ struct block_loan {
     const uint8_t *data; /* borrow, until it is given back */
     size_t size;
     size_t charge; /* in windows */
-    void *hint;    /* for blocks_returned() */
+    void *hold;
 };
 
 /* ---- lending ----------------------------------------------------------- */
@@ -56,9 +57,9 @@ bool blocks_draft(ls_node *node, size_t size, struct block_draft *out);
  * it; the draft is still to be given back. */
 bool blocks_fill(ls_node *node, const struct block_draft *draft,
                  const void *data, size_t size);
-/* It goes to these. Returns its number. */
+/* It goes to these. sure: through their streams. Returns its number. */
 uint64_t blocks_lend(ls_node *node, const struct block_draft *draft,
-                     struct peer *const *to, size_t n);
+                     struct peer *const *to, size_t n, bool sure);
 /* It goes to nobody. */
 void blocks_give_up(ls_node *node, const struct block_draft *draft);
 /* What one of those gets: into out[BLOCK_HANDLE_BYTES]. */
@@ -67,15 +68,21 @@ void blocks_handle(const struct peer *to, const struct block_draft *draft,
 
 /* ---- reading ----------------------------------------------------------- */
 
-/* Take what a handle from a peer names. Bus thread, lock not held.
+/* For how much a handle that has not been looked at counts in windows. No lock.
+ */
+size_t blocks_weight(const ls_node *node, const uint8_t *handle, size_t size);
+/* Take what a handle from a peer names. sure: it came through its stream. Bus
+ * thread, lock not held.
  * Errors: LS_EPROTO it is no handle, or names what is no block; LS_ENOENT these
  *         two are no pair any more, or it comes too late: it is lost;
  *         LS_ELIMIT it is over max_payload_bytes. */
 int blocks_take(ls_node *node, const struct peer *from, const uint8_t *handle,
-                size_t size, struct block_loan *out);
-/* Nobody here reads it any more: a release function, its hint that of the loan.
- * Lock not needed. */
-void blocks_returned(void *data, void *hint);
+                size_t size, bool sure, struct block_loan *out);
+/* Have the message own it, so that it is given back with it. What the framework
+ * reads itself, and so must not change under it, is copied: loan->data is where
+ * it lies then. Lock not needed. Returns false: no memory; it is given back. */
+bool blocks_attach(struct message *message, const struct wire_header *header,
+                   struct block_loan *loan);
 
 /* ---- pairs ------------------------------------------------------------- */
 

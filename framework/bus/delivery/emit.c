@@ -387,9 +387,10 @@ static int emit_in_frames(struct emit *e)
 static struct targets targets_of(struct emit *e)
 {
     if (e->one != NULL)
-        return (struct targets){.at = &e->one_direct, .n = 1};
+        return (struct targets){.at = e->how->keeps ? &e->one : &e->one_direct,
+                                .n = 1};
     events_targets(e->node, e->entry);
-    return e->entry->targets;
+    return e->how->keeps ? e->entry->receivers : e->entry->targets;
 }
 
 static bool block_reaches(struct emit *e)
@@ -398,29 +399,50 @@ static bool block_reaches(struct emit *e)
     return !may_miss(e) && blocks_reach(e->node, all.at, all.n, e->in->size);
 }
 
+static int push_handle(struct emit *e, struct peer *to, const uint8_t *handle)
+{
+    struct payload *payload;
+    int status =
+        payload_create(&payload, handle, BLOCK_HANDLE_BYTES, NULL, NULL);
+    if (status != LS_OK)
+        return status;
+    const struct parcel parcel = {.payload = payload,
+                                  .size = BLOCK_HANDLE_BYTES,
+                                  .weight = blocks_charge(to, e->in->size),
+                                  .of = WIRE_KIND_EVENT,
+                                  .how = e->how,
+                                  .flags = WIRE_FLAG_BLOCK,
+                                  .sequence = e->sequence,
+                                  .entry = e->entry};
+    status = streams_push(e->node, to, &parcel);
+    payload_drop(payload);
+    return status;
+}
+
 static int publish_handle(struct emit *e, struct peer *to,
                           const struct block_draft *draft, uint64_t number)
 {
     uint8_t handle[BLOCK_HANDLE_BYTES];
     const size_t size = e->in->size;
     blocks_handle(to, draft, number, size, handle);
+    e->node->figures.stats.sent_bytes += size - sizeof handle;
+    if (e->how->keeps)
+        return push_handle(e, to, handle);
     const bool asks = flow_charge(e->node, to, blocks_charge(to, size));
     const struct part part = {.data = handle, .size = sizeof handle};
     const int status = publish(e, to, &part, WIRE_FLAG_BLOCK);
-    e->node->figures.stats.sent_bytes += size - sizeof handle;
     if (asks)
         flow_ask(e->node, to);
     return status;
 }
 
-/* Lock held, and let go of while the payload is copied. done: whether it went
- * this way; if not, for want of a block, or since one of those who listen has
- * none, it goes as others do. */
-static int emit_block(struct emit *e, bool *done)
+int emit_block(struct emit *e, bool *done)
 {
     struct block_draft draft;
     ls_node *node = e->node;
     *done = false;
+    if (!block_reaches(e))
+        return LS_OK;
     e->by_block = true;
     int status = emit_wait_room(e, e->in->size);
     bool there = status == LS_OK && block_reaches(e) &&
@@ -438,7 +460,8 @@ static int emit_block(struct emit *e, bool *done)
     }
     if (there) {
         const struct targets all = targets_of(e);
-        const uint64_t number = blocks_lend(node, &draft, all.at, all.n);
+        const uint64_t number =
+            blocks_lend(node, &draft, all.at, all.n, e->how->keeps);
         emit_number(e);
         for (size_t i = 0; i < all.n; i++) {
             const int sent = publish_handle(e, all.at[i], &draft, number);
@@ -452,11 +475,9 @@ static int emit_block(struct emit *e, bool *done)
 
 int emit_published(struct emit *e)
 {
-    bool done = false;
-    int status = LS_OK;
+    bool done;
     transport_lock(e->node->transport);
-    if (block_reaches(e))
-        status = emit_block(e, &done);
+    int status = emit_block(e, &done);
     if (!done)
         status = emit_in_frames(e);
     transport_unlock(e->node->transport);
@@ -534,7 +555,10 @@ int emit_both(struct emit *e, bool local, bool remote)
 {
     ls_node *node = e->node;
     struct message *message = NULL;
-    int status = emit_keep_payload(e);
+    /* A large one may lie in a block, then it need not be kept. */
+    int status = remote && e->in->size >= BLOCK_LEAST_BYTES
+                     ? LS_OK
+                     : emit_keep_payload(e);
     local = local && events_here(node, e->entry);
     if (status == LS_OK && local)
         status = local_message(e, &message);

@@ -3,9 +3,6 @@
  * counted. */
 #include "incoming.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* What a delivery made its sender take back is missed all the same. */
 #define WITHDRAWN (WIRE_FLAG_WITHDRAW | WIRE_FLAG_DROP)
 
@@ -180,22 +177,14 @@ static int take_in(ls_node *node, const struct incoming *in,
     return LS_OK;
 }
 
-/* What the framework reads itself must not change under it. */
-static bool copy_reserved(struct message *message,
-                          const struct wire_header *header, struct incoming *in,
-                          const struct block_loan *loan)
+int incoming_no_block(ls_node *node, const struct peer *from, int status)
 {
-    if (header->name_size < 3 || memcmp(header->name, "ls.", 3) != 0)
-        return true;
-    uint8_t *const copy = malloc(loan->size);
-    if (copy == NULL)
-        return false;
-    memcpy(copy, loan->data, loan->size);
-    blocks_returned(NULL, loan->hint);
-    message->owned = copy;
-    message->release = NULL;
-    in->data = copy;
-    return true;
+    if (status == LS_EPROTO)
+        return status;
+    bus_refuse_member(node, &from->member,
+                      status == LS_ENOENT ? LS_REFUSAL_STALE
+                                          : LS_REFUSAL_WINDOW);
+    return LS_OK; /* it is missed */
 }
 
 /* An event whose payload lies in a block of its sender's. */
@@ -211,23 +200,16 @@ static int take_block(ls_node *node, struct incoming *in,
     if (is_repeated(node, events_heard(node, header->name, header->name_size),
                     header, 1))
         return LS_OK;
-    int status = blocks_take(node, in->origin, in->data, in->size, &loan);
-    if (status == LS_ENOENT || status == LS_ELIMIT) {
-        bus_refuse_member(node, &in->origin->member,
-                          status == LS_ENOENT ? LS_REFUSAL_STALE
-                                              : LS_REFUSAL_WINDOW);
-        return LS_OK; /* it is missed */
-    }
+    int status =
+        blocks_take(node, in->origin, in->data, in->size, false, &loan);
     if (status != LS_OK)
-        return status;
+        return incoming_no_block(node, in->origin, status);
+    if (!blocks_attach(message, header, &loan))
+        return LS_OK; /* it is missed */
     in->data = loan.data;
     in->payload_size = loan.size;
     in->size = loan.charge;
-    message->owned = loan.hint;
-    message->release = blocks_returned;
-    message->hint = loan.hint;
-    if (copy_reserved(message, header, in, &loan))
-        status = take_in(node, in, message, inbox, to, kept);
+    status = take_in(node, in, message, inbox, to, kept);
     if (!*kept)
         message_release_owned(message);
     return status;

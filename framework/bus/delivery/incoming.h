@@ -24,6 +24,9 @@ int incoming_event(ls_node *node, struct incoming *in, struct message *message,
  * handled, and released, after the others. Errors: as above. */
 int incoming_batch(ls_node *node, const struct incoming *in,
                    struct message *message, bool inbox, bool *kept);
+/* A block could not be taken, for this reason: refuse it. Returns what to go on
+ * with: LS_OK, it is missed; or LS_EPROTO. */
+int incoming_no_block(ls_node *node, const struct peer *from, int status);
 /* Of this node itself: a hub has passed it on to all. */
 void incoming_pass_over(ls_node *node, struct peer *direct,
                         const struct wire_header *header, size_t size);
