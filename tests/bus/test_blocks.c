@@ -4,6 +4,7 @@
 
 #include "blocks_inside.h"
 #include "delivery.h"
+#include "lockstep/random.h"
 #include "test.h"
 #include "world_fixture.h"
 
@@ -378,6 +379,59 @@ TEST(nor_in_a_stream)
         assert_int_equal(stats_of(p, 1).refused, ++n_lies);
         assert_int_equal(stats_of(p, 1).missed, n_lies);
     }
+    pair_end(p);
+}
+
+static int touch(void *self, const struct ls_event *event)
+{
+    const uint8_t *const data = event->data;
+    volatile uint8_t last = data[event->size - 1];
+    (void)last;
+    counter_add(self, data[0] == 0 ? 1 : 2);
+    return LS_OK;
+}
+
+/* A handle in which a few bytes are others. */
+static void send_mutant(ls_node *node, struct ls_rng *rng)
+{
+    uint8_t frame[WIRE_HEAD_MAX], handle[BLOCK_HANDLE_BYTES];
+    transport_lock(node->transport);
+    struct peer *const to = peer_of(node->world.at[0]);
+    const struct block_draft draft = {.slot = 100, .offset = blocks_begin()};
+    blocks_handle(to, &draft, to->blocks->last + 1, 64 * KIB, handle);
+    for (uint64_t n = 1 + ls_rng_below(rng, 3); n > 0; n--)
+        handle[ls_rng_below(rng, sizeof handle)] = (uint8_t)ls_rng_next(rng);
+    struct wire_header header = bus_header(node, WIRE_KIND_EVENT);
+    header.flags = WIRE_FLAG_BLOCK;
+    header.name = "mutant";
+    header.name_size = strlen(header.name);
+    header.data = frame;
+    header.size = sizeof handle;
+    size_t n = wire_topic_inbox(frame, 2);
+    n += wire_header_write(frame + n, &header);
+    assert_ok(
+        transport_publish(node->transport, frame, n, handle, sizeof handle));
+    transport_unlock(node->transport);
+}
+
+TEST(whatever_a_handle_says_nothing_is_read_beyond_what_is_shared)
+{
+    struct pair_of *p = pair_start(2, "tcp", MIB);
+    struct counter known, mutants;
+    struct ls_rng rng;
+    ls_rng_seed(&rng, 1, 3);
+    counter_init(&known);
+    counter_init(&mutants);
+    assert_ok(ls_on(p->world.at[1].node, "mutant", touch, &mutants));
+    assert_ok(ls_on(p->world.at[1].node, "known", count, &known));
+    (void)emit_until_shared(p, 1);
+    emit_until_heard(p->world.at[0].node, "known", &known);
+    for (int i = 0; i < 1000; i++)
+        send_mutant(p->world.at[0].node, &rng);
+    emit_until_heard(p->world.at[0].node, "known", &known);
+    assert_in_range(stats_of(p, 1).refused, 900, 1000);
+    counter_fini(&known);
+    counter_fini(&mutants);
     pair_end(p);
 }
 
