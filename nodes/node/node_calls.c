@@ -41,7 +41,8 @@ static const struct ls_field router_fields[] = {
     ROUTER(handled),  ROUTER(relayed),    ROUTER(dropped),
     ROUTER(lost),     ROUTER(missed),     ROUTER(unacknowledged),
     ROUTER(repeated), ROUTER(reconnects), ROUTER(rejoined),
-    ROUTER(refused),  ROUTER(blocked),
+    ROUTER(refused),  ROUTER(blocks),     ROUTER(blocks_full),
+    ROUTER(blocked),
 };
 static const struct ls_record router_record = {
     .fields = router_fields,

@@ -3,12 +3,14 @@
 #include "shared_memory.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "gate.h"
@@ -178,12 +180,26 @@ static void a_word_that_has_changed_is_not_waited_for(ls_runtime *runtime)
     ls_memory_destroy(&own);
 }
 
+static void one_that_its_owner_has_destroyed_is_an_orphan(ls_runtime *runtime)
+{
+    ls_memory *own = made(runtime, 100);
+    ls_memory *one = taken(runtime, own), *other = taken(runtime, own);
+    assert_false(ls_memory_is_orphan(one));
+    ls_memory_destroy(&one);
+    assert_false(ls_memory_is_orphan(other));
+    ls_memory_destroy(&own);
+    assert_true(ls_memory_is_orphan(other));
+    assert_true(ls_memory_is_orphan(other));
+    ls_memory_destroy(&other);
+}
+
 #define PROMISES(X)                                                            \
     X(what_the_owner_writes_is_read_by_others)                                 \
     X(nobody_but_the_owner_can_write)                                          \
     X(a_severed_memory_is_written_for_nobody_else)                             \
     X(a_view_joins_parts_of_several)                                           \
     X(only_who_has_the_key_takes_it)                                           \
+    X(one_that_its_owner_has_destroyed_is_an_orphan)                           \
     X(who_waits_for_words_is_woken_by_any)                                     \
     X(a_word_that_has_changed_is_not_waited_for)
 
@@ -214,13 +230,43 @@ EACH_TEST(set_up, tear_down)
     }
 PROMISES(ON_THREADS)
 
+TEST(a_process_that_is_killed_leaves_an_orphan)
+{
+    ls_runtime *const runtime = ls_runtime_threads();
+    int ready[2];
+    char said = 0;
+    assert_int_equal(pipe(ready), 0);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        ls_memory *const own = made(runtime, 100);
+        ls_offer *offer = NULL;
+        assert_ok(ls_offer_begin(&offer, own, path, key));
+        (void)!write(ready[1], "r", 1);
+        for (;;)
+            (void)pause();
+    }
+    assert_int_equal(read(ready[0], &said, 1), 1);
+    ls_memory *other = NULL;
+    assert_ok(ls_memory_take(&other, runtime, path, key, 1,
+                             ls_deadline(runtime, 60000)));
+    assert_false(ls_memory_is_orphan(other));
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_true(ls_memory_is_orphan(other));
+    ls_memory_destroy(&other);
+    (void)unlink(path);
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+}
+
 TEST(what_is_no_sealed_memory_is_refused)
 {
     ls_runtime *const runtime = ls_runtime_threads();
     FILE *const file = tmpfile();
     assert_non_null(file);
     /* Who offers can send any descriptor. */
-    ls_memory liar = {.runtime = runtime, .fd = fileno(file)};
+    ls_memory liar = {.runtime = runtime, .lent = fileno(file)};
     ls_memory *memory = NULL;
     ls_offer *offer = NULL;
     assert_ok(ls_offer_begin(&offer, &liar, path, key));
@@ -229,13 +275,13 @@ TEST(what_is_no_sealed_memory_is_refused)
                  LS_EPROTO);
     assert_error_has("no sealed memory");
     ls_offer_end(&offer);
-    liar.fd = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    liar.lent = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     assert_ok(ls_offer_begin(&offer, &liar, path, key));
     assert_fails(ls_memory_take(&memory, runtime, path, key, 1,
                                 ls_deadline(runtime, 60000)),
                  LS_EPROTO);
     ls_offer_end(&offer);
-    close(liar.fd);
+    close(liar.lent);
     (void)fclose(file);
 }
 

@@ -89,6 +89,7 @@ TEST(numbers_out_of_range_are_refused)
     REFUSED(silence_ms, 499, "silence_ms");
     REFUSED(window_messages, 15, "window_messages");
     REFUSED(window_messages, (1u << 20) + 1, "window_messages");
+    REFUSED(shared_bytes, ((size_t)64 << 30) + 1, "shared_bytes");
     REFUSED(window_bytes, (2u << 20) - 1, "window_bytes");
     REFUSED(max_payload_bytes, ((size_t)1 << 30) + 1, "max_payload_bytes");
     ALLOWED(world_size, 4096);
@@ -96,6 +97,7 @@ TEST(numbers_out_of_range_are_refused)
     ALLOWED(silence_ms, 500);
     ALLOWED(window_messages, 16);
     ALLOWED(window_messages, 1u << 20);
+    ALLOWED(shared_bytes, 0);
     ALLOWED(window_bytes, 2u << 20);
     ALLOWED(max_payload_bytes, (size_t)1 << 30);
     ALLOWED(id, UINT32_MAX);

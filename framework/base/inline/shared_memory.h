@@ -11,11 +11,12 @@
  * and then woken; who waits for it looks at it first. In a simulation, the
  * hosts of one simulation are one host here if they use the same folder.
  * Thread: any, unless a function says otherwise.
- * Source: memfd_create(2), fcntl(2) on seals, unix(7), futex(2). */
+ * Source: memfd_create(2), fcntl(2) on seals, unix(7), flock(2), futex(2). */
 #ifndef LOCKSTEP_SHARED_MEMORY_H
 #define LOCKSTEP_SHARED_MEMORY_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lockstep/runtime.h"
@@ -32,7 +33,8 @@ typedef _Atomic uint32_t ls_word;
 
 /* out:    own; give it to ls_memory_destroy(). All zero. size: in bytes,
  * rounded up to pages. name: copied; what /proc/PID/maps shows. Errors:
- * LS_ENOMEM; LS_EIO the system has no such memory; LS_EUNREACHABLE it has no
+ * LS_ENOMEM; LS_EIO the system has no such memory, or no /proc;
+ * LS_EUNREACHABLE it has no
  * waits for several words (Linux before 5.16). */
 LS_MUST_USE int ls_memory_create(ls_memory **out, ls_runtime *runtime,
                                  const char *name, size_t size);
@@ -43,6 +45,9 @@ void ls_memory_destroy(ls_memory **memory);
 void *ls_memory_own(const ls_memory *memory);
 const void *ls_memory_data(const ls_memory *memory);
 size_t ls_memory_size(const ls_memory *memory);
+/* Of one that was taken: whether its owner has destroyed it, or its process is
+ * gone: nothing will be written there any more. */
+bool ls_memory_is_orphan(const ls_memory *memory);
 /* Take the pages now, so that a write there cannot fail. Owner.
  * Errors: LS_ENOMEM. */
 LS_MUST_USE int ls_memory_reserve(const ls_memory *memory, size_t offset,

@@ -5,13 +5,19 @@
  * - A memory that is taken must have the seal against shrinking, or its owner
  *   could make a reader touch pages that are gone, and die. Only a memfd has
  *   seals, so no file can be given instead.
+ * - Others get a descriptor of their own, opened anew: a lock of the owner's,
+ *   which it never gives up, then tells them whether it still has the memory.
+ *   The kernel takes it away with the owner's last descriptor, so nobody need
+ *   believe what a process said before it was killed.
  * - To sever a memory is to lay a private mapping of the same pages over it, in
  *   one call: from then on a write makes a copy for this process alone. */
 #define _GNU_SOURCE /* memfd_create, fallocate, seals */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,6 +49,7 @@ static ls_memory *new_memory(ls_runtime *runtime, int fd)
         return NULL;
     made->runtime = runtime;
     made->fd = fd;
+    made->lent = -1;
     return made;
 }
 
@@ -55,6 +62,16 @@ static int map(ls_memory *memory, int protection)
     memory->base = base;
     if (ops_of(memory->runtime)->mapped != NULL)
         ops_of(memory->runtime)->mapped(memory);
+    return LS_OK;
+}
+
+static int open_for_others(ls_memory *memory)
+{
+    char path[40];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", memory->fd);
+    memory->lent = open(path, O_RDONLY | O_CLOEXEC);
+    if (memory->lent < 0 || flock(memory->fd, LOCK_EX | LOCK_NB) != 0)
+        return ls_error_from(errno, "shared memory cannot be lent");
     return LS_OK;
 }
 
@@ -73,7 +90,7 @@ static int make(ls_memory *memory, const char *name, size_t size)
         return status;
     if (fcntl(memory->fd, F_ADD_SEALS, SEALS) != 0)
         return ls_error_from(errno, "shared memory cannot be sealed");
-    return LS_OK;
+    return open_for_others(memory);
 }
 
 int ls_memory_create(ls_memory **out, ls_runtime *runtime, const char *name,
@@ -109,6 +126,8 @@ void ls_memory_destroy(ls_memory **memory)
     }
     if (gone->fd >= 0)
         (void)close(gone->fd);
+    if (gone->lent >= 0)
+        (void)close(gone->lent);
     free(gone);
 }
 
@@ -125,6 +144,17 @@ const void *ls_memory_data(const ls_memory *memory)
 size_t ls_memory_size(const ls_memory *memory)
 {
     return memory->size;
+}
+
+bool ls_memory_is_orphan(const ls_memory *memory)
+{
+    assert(!memory->is_own);
+    if (ops_of(memory->runtime)->is_orphan != NULL)
+        return ops_of(memory->runtime)->is_orphan(memory);
+    if (flock(memory->fd, LOCK_SH | LOCK_NB) != 0)
+        return false;
+    (void)flock(memory->fd, LOCK_UN);
+    return true;
 }
 
 int ls_memory_reserve(const ls_memory *memory, size_t offset, size_t size)

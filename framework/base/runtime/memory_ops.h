@@ -8,6 +8,7 @@
 struct ls_memory {
     ls_runtime *runtime; /* borrow */
     int fd;              /* own */
+    int lent;            /* own; what others get; -1: it was taken */
     bool is_own;
     unsigned char *base; /* own; mapped */
     size_t size;
@@ -32,6 +33,8 @@ struct ls_memory_ops {
     /* Writes the descriptor and the number; the caller looks at what it is. */
     int (*take)(ls_runtime *runtime, const char *path, const uint8_t *key,
                 int64_t deadline, int *fd, uint64_t *number);
+    /* NULL: the lock of the file tells. */
+    bool (*is_orphan)(const ls_memory *memory);
     int (*words_wait)(ls_runtime *runtime, const struct ls_awaited *words,
                       size_t n, int64_t deadline);
     void (*word_wake)(ls_runtime *runtime, const ls_word *word);

@@ -102,7 +102,7 @@ static void answer(struct os_offer *offer, int socket)
         await(runtime, socket, POLLIN, ls_now(runtime) + PATIENCE_NS) &&
         recv(socket, key, sizeof key, MSG_DONTWAIT) == LS_MEMORY_KEY_BYTES &&
         is_same_key(key, offer->key))
-        send_memory(socket, offer->memory->fd);
+        send_memory(socket, offer->memory->lent);
 }
 
 static void serve(void *argument)

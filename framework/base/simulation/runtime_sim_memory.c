@@ -127,9 +127,19 @@ static int sim_take(ls_runtime *runtime, const char *path, const uint8_t *key,
     if (offer == NULL || memcmp(offer->key, key, sizeof offer->key) != 0)
         return ls_error(LS_EUNREACHABLE,
                         "nobody offers memory at %s to this host", path);
-    *fd = fcntl(offer->memory->fd, F_DUPFD_CLOEXEC, 0);
+    *fd = fcntl(offer->memory->lent, F_DUPFD_CLOEXEC, 0);
     *number = offer->memory->number;
     return *fd < 0 ? ls_error(LS_EIO, "no descriptor for memory") : LS_OK;
+}
+
+/* A host that was killed has not closed its descriptors. */
+static bool sim_is_orphan(const ls_memory *memory)
+{
+    const ls_simulation *const simulation = simulation_of(memory->runtime);
+    for (const ls_memory *m = simulation->memories; m != NULL; m = m->next)
+        if (m->is_own && m->number == memory->number)
+            return sim_host(m->runtime)->dead;
+    return true;
 }
 
 static void unlink_waiter(ls_simulation *simulation, struct sim_waiter *waiter)
@@ -202,6 +212,7 @@ const struct ls_memory_ops ls_memory_sim = {
     .offer_end = sim_offer_end,
     .folder = sim_folder,
     .take = sim_take,
+    .is_orphan = sim_is_orphan,
     .words_wait = sim_words_wait,
     .word_wake = sim_word_wake,
     .yield = sim_yield,

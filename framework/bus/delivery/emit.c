@@ -32,6 +32,9 @@ static bool may_miss(const struct emit *e)
  * wait takes what its windows grant, unless it is known to take long. */
 static bool has_room(const struct emit *e, const struct peer *peer, size_t size)
 {
+    /* What lies in a block does not hold up a connection. */
+    if (e->by_block)
+        return flow_room(peer, blocks_charge(peer, size));
     return e->wait || peer->hop->pace.slow ? flow_room_now(peer, size)
                                            : flow_room(peer, size);
 }
@@ -158,7 +161,8 @@ static int publish(struct emit *e, const struct peer *to,
 {
     ls_node *node = e->node;
     uint8_t head[WIRE_HEAD_MAX];
-    const bool chunk = part->size != e->in->size;
+    const bool chunk =
+        part->size != e->in->size && (flags & WIRE_FLAG_BLOCK) == 0;
     flags = (uint8_t)(flags | e->how->flags);
     node->figures.stats.sent++;
     node->figures.stats.sent_bytes += part->size;
@@ -352,9 +356,9 @@ static int emit_long(struct emit *e)
     return status;
 }
 
-int emit_published(struct emit *e)
+/* Lock held. */
+static int emit_in_frames(struct emit *e)
 {
-    transport_lock(e->node->transport);
     const size_t piece = piece_of(e);
     const bool is_long = e->in->size > piece;
     int status = emit_wait_room(e, is_long ? piece : e->in->size);
@@ -375,6 +379,107 @@ int emit_published(struct emit *e)
         else if (part.release != NULL)
             part.release(NULL, part.hint);
     }
+    return status;
+}
+
+/* ---- remote, in shared memory ------------------------------------------ */
+
+static struct targets targets_of(struct emit *e)
+{
+    if (e->one != NULL)
+        return (struct targets){.at = e->how->keeps ? &e->one : &e->one_direct,
+                                .n = 1};
+    events_targets(e->node, e->entry);
+    return e->how->keeps ? e->entry->receivers : e->entry->targets;
+}
+
+static bool block_reaches(struct emit *e)
+{
+    const struct targets all = targets_of(e);
+    return !may_miss(e) && blocks_reach(e->node, all.at, all.n, e->in->size);
+}
+
+static int push_handle(struct emit *e, struct peer *to, const uint8_t *handle)
+{
+    struct payload *payload;
+    int status =
+        payload_create(&payload, handle, BLOCK_HANDLE_BYTES, NULL, NULL);
+    if (status != LS_OK)
+        return status;
+    const struct parcel parcel = {.payload = payload,
+                                  .size = BLOCK_HANDLE_BYTES,
+                                  .weight = blocks_charge(to, e->in->size),
+                                  .of = WIRE_KIND_EVENT,
+                                  .how = e->how,
+                                  .flags = WIRE_FLAG_BLOCK,
+                                  .sequence = e->sequence,
+                                  .entry = e->entry};
+    status = streams_push(e->node, to, &parcel);
+    payload_drop(payload);
+    return status;
+}
+
+static int publish_handle(struct emit *e, struct peer *to,
+                          const struct block_draft *draft, uint64_t number)
+{
+    uint8_t handle[BLOCK_HANDLE_BYTES];
+    const size_t size = e->in->size;
+    blocks_handle(to, draft, number, size, handle);
+    e->node->figures.stats.sent_bytes += size - sizeof handle;
+    if (e->how->keeps)
+        return push_handle(e, to, handle);
+    const bool asks = flow_charge(e->node, to, blocks_charge(to, size));
+    const struct part part = {.data = handle, .size = sizeof handle};
+    const int status = publish(e, to, &part, WIRE_FLAG_BLOCK);
+    if (asks)
+        flow_ask(e->node, to);
+    return status;
+}
+
+int emit_block(struct emit *e, bool *done)
+{
+    struct block_draft draft;
+    ls_node *node = e->node;
+    *done = false;
+    if (!block_reaches(e))
+        return LS_OK;
+    e->by_block = true;
+    int status = emit_wait_room(e, e->in->size);
+    bool there = status == LS_OK && block_reaches(e) &&
+                 blocks_draft(node, e->in->size, &draft);
+    if (there) {
+        transport_unlock(node->transport);
+        there = blocks_fill(node, &draft, e->in->data, e->in->size);
+        transport_lock(node->transport);
+        if (there)
+            status = emit_wait_room(e, e->in->size);
+        if (status != LS_OK || !there || !block_reaches(e)) {
+            blocks_give_up(node, &draft);
+            there = false;
+        }
+    }
+    if (there) {
+        const struct targets all = targets_of(e);
+        const uint64_t number =
+            blocks_lend(node, &draft, all.at, all.n, e->how->keeps);
+        emit_number(e);
+        for (size_t i = 0; i < all.n; i++) {
+            const int sent = publish_handle(e, all.at[i], &draft, number);
+            status = status == LS_OK ? sent : status;
+        }
+    }
+    *done = there || status != LS_OK;
+    e->by_block = false;
+    return status;
+}
+
+int emit_published(struct emit *e)
+{
+    bool done;
+    transport_lock(e->node->transport);
+    int status = emit_block(e, &done);
+    if (!done)
+        status = emit_in_frames(e);
     transport_unlock(e->node->transport);
     return status;
 }
@@ -450,7 +555,10 @@ int emit_both(struct emit *e, bool local, bool remote)
 {
     ls_node *node = e->node;
     struct message *message = NULL;
-    int status = emit_keep_payload(e);
+    /* A large one may lie in a block, then it need not be kept. */
+    int status = remote && e->in->size >= BLOCK_LEAST_BYTES
+                     ? LS_OK
+                     : emit_keep_payload(e);
     local = local && events_here(node, e->entry);
     if (status == LS_OK && local)
         status = local_message(e, &message);

@@ -24,6 +24,7 @@ struct emit {
     uint64_t sequence;
     int64_t waited_at;       /* it began to wait for room then; 0: it did not */
     int64_t traced_at;       /* it was published then; 0: not recorded */
+    bool by_block;           /* its payload lies in shared memory */
     bool under_way;          /* it is this one that is emitting in chunks */
     struct payload *payload; /* NULL: it is copied into each message */
     struct peer **missing;   /* delivery drop, in chunks: they missed a part */
@@ -40,6 +41,11 @@ int emit_wait_room(struct emit *e, size_t size);
 /* Reliable and latest ones keep the payload: there is one copy for all.
  * Errors: LS_ENOMEM. */
 int emit_keep_payload(struct emit *e);
+/* Emit a large payload through shared memory, if it can. done: whether it went
+ * this way, or the emit has failed; if not, for want of a block, or since one
+ * of those who listen can read none, it is to go as others do. Lock held, and
+ * let go of while the payload is copied. */
+int emit_block(struct emit *e, bool *done);
 void emit_by(struct emit *e, enum ls_delivery delivery);
 /* The next of those that are numbered: those to all. */
 void emit_number(struct emit *e);

@@ -12,16 +12,21 @@ static bool is_gone(const struct receiver *to)
            member_has_ended(&to->peer->member);
 }
 
+static bool has_room(const struct emit *e, const struct peer *peer, size_t size)
+{
+    return streams_room(peer, e->by_block ? blocks_charge(peer, size) : size);
+}
+
 struct peer *emit_without_stream_room(struct emit *e, size_t size)
 {
     const struct targets *all = &e->entry->receivers;
     if (e->to == NULL)
         events_targets(e->node, e->entry);
     for (size_t i = 0; e->to != NULL && i < e->n_to; i++)
-        if (!is_gone(&e->to[i]) && !streams_room(e->to[i].peer, size))
+        if (!is_gone(&e->to[i]) && !has_room(e, e->to[i].peer, size))
             return e->to[i].peer;
     for (size_t i = 0; e->to == NULL && i < all->n; i++)
-        if (!streams_room(all->at[i], size))
+        if (!has_room(e, all->at[i], size))
             return all->at[i];
     return NULL;
 }
@@ -101,14 +106,10 @@ static int push_long(struct emit *e)
     return status;
 }
 
-int emit_reliable(struct emit *e)
+/* Lock held. */
+static int emit_parcels(struct emit *e)
 {
     const size_t size = e->in->size;
-    transport_lock(e->node->transport);
-    if (e->one != NULL) {
-        e->to = &e->one_to;
-        choose(e, &e->one, 1);
-    }
     int status =
         emit_wait_room(e, size < WIRE_CHUNK_BYTES ? size : WIRE_CHUNK_BYTES);
     if (status == LS_OK && e->one == NULL)
@@ -120,6 +121,25 @@ int emit_reliable(struct emit *e)
         emit_number(e);
         status = size > piece_of(e) ? push_long(e) : push_part(e, 0, size, 0);
     }
+    return status;
+}
+
+int emit_reliable(struct emit *e)
+{
+    bool done;
+    transport_lock(e->node->transport);
+    if (e->one != NULL) {
+        e->to = &e->one_to;
+        choose(e, &e->one, 1);
+    }
+    int status = emit_block(e, &done);
+    if (!done && e->payload == NULL) {
+        transport_unlock(e->node->transport);
+        status = emit_keep_payload(e);
+        transport_lock(e->node->transport);
+    }
+    if (!done && status == LS_OK)
+        status = emit_parcels(e);
     transport_unlock(e->node->transport);
     if (e->to != &e->one_to)
         free(e->to);

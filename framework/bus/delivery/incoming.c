@@ -44,7 +44,7 @@ static bool deliver(ls_node *node, const struct incoming *in,
     } else {
         whole->held_bytes = in->size;
         whole->event.data = in->data;
-        whole->event.size = in->size;
+        whole->event.size = in->payload_size;
     }
     note_got(node, in, keep);
     if (header->kind == WIRE_KIND_CHUNK &&
@@ -146,16 +146,11 @@ static int over(const struct peer *direct)
                     direct->member.id);
 }
 
-int incoming_event(ls_node *node, struct incoming *in, struct message *message,
-                   bool inbox, uint32_t to, bool *kept)
+/* An event, or a part of one, whose payload is known. */
+static int take_in(ls_node *node, const struct incoming *in,
+                   struct message *message, bool inbox, uint32_t to, bool *kept)
 {
     const struct wire_header *header = in->header;
-    *kept = false;
-    if (header->name_size == 0 ||
-        !bus_payload(message, header, &in->data, &in->size) ||
-        !wire_payload_fits(header, in->size))
-        return ls_error(LS_EPROTO, "an event whose name, total, offset and "
-                                   "payload do not agree");
     const bool mine = !inbox || to == node->options.id;
     const bool others = node->me.hub && (!inbox || to != node->options.id);
     struct event_entry *entry =
@@ -173,13 +168,67 @@ int incoming_event(ls_node *node, struct incoming *in, struct message *message,
     if (entry == NULL)
         return LS_OK;
     atomic_fetch_add_explicit(&node->figures.received, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&node->figures.received_bytes, in->size,
+    atomic_fetch_add_explicit(&node->figures.received_bytes, in->payload_size,
                               memory_order_relaxed);
     if (others)
         deliver_too(node, in, entry, message);
     else
         *kept = deliver(node, in, entry, message);
     return LS_OK;
+}
+
+int incoming_no_block(ls_node *node, const struct peer *from, int status)
+{
+    if (status == LS_EPROTO)
+        return status;
+    bus_refuse_member(node, &from->member,
+                      status == LS_ENOENT ? LS_REFUSAL_STALE
+                                          : LS_REFUSAL_WINDOW);
+    return LS_OK; /* it is missed */
+}
+
+/* An event whose payload lies in a block of its sender's. */
+static int take_block(ls_node *node, struct incoming *in,
+                      struct message *message, bool inbox, uint32_t to,
+                      bool *kept)
+{
+    const struct wire_header *header = in->header;
+    struct block_loan loan;
+    if (header->kind != WIRE_KIND_EVENT || !inbox || to != node->options.id ||
+        in->origin != in->direct || in->counted)
+        return ls_error(LS_EPROTO, "a block where there can be none");
+    if (is_repeated(node, events_heard(node, header->name, header->name_size),
+                    header, 1))
+        return LS_OK;
+    int status =
+        blocks_take(node, in->origin, in->data, in->size, false, &loan);
+    if (status != LS_OK)
+        return incoming_no_block(node, in->origin, status);
+    if (!blocks_attach(message, header, &loan))
+        return LS_OK; /* it is missed */
+    in->data = loan.data;
+    in->payload_size = loan.size;
+    in->size = loan.charge;
+    status = take_in(node, in, message, inbox, to, kept);
+    if (!*kept)
+        message_release_owned(message);
+    return status;
+}
+
+int incoming_event(ls_node *node, struct incoming *in, struct message *message,
+                   bool inbox, uint32_t to, bool *kept)
+{
+    const struct wire_header *header = in->header;
+    *kept = false;
+    if (header->name_size == 0 ||
+        !bus_payload(message, header, &in->data, &in->size) ||
+        !wire_payload_fits(header, in->size))
+        return ls_error(LS_EPROTO, "an event whose name, total, offset and "
+                                   "payload do not agree");
+    in->payload_size = in->size;
+    return (header->flags & WIRE_FLAG_BLOCK) != 0
+               ? take_block(node, in, message, inbox, to, kept)
+               : take_in(node, in, message, inbox, to, kept);
 }
 
 /* The events of a batch that is as it should be. */
@@ -194,6 +243,7 @@ static bool each_of(ls_node *node, const struct incoming *in,
     bool kept = false, passed = false;
     for (uint32_t i = 0; i < header->total; i++, one.sequence++) {
         wire_batch_next(&at, &each_in.data, &each_in.size);
+        each_in.payload_size = each_in.size;
         const bool last = i + 1 == header->total;
         const bool wanted = entry != NULL && is_wanted(node, entry, &each_in);
         struct message *each = last || !wanted ? message : bus_take(node);

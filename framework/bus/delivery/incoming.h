@@ -10,8 +10,9 @@ struct incoming {
     struct peer *origin;
     const struct wire_header *header;
     const uint8_t *data;
-    size_t size;
-    bool counted; /* in the window of `direct` already */
+    size_t size;         /* in windows */
+    size_t payload_size; /* of data; as above, but for a block's */
+    bool counted;        /* in the window of `direct` already */
 };
 
 /* An event, or a part of one. kept: whether the message was.
@@ -23,6 +24,9 @@ int incoming_event(ls_node *node, struct incoming *in, struct message *message,
  * handled, and released, after the others. Errors: as above. */
 int incoming_batch(ls_node *node, const struct incoming *in,
                    struct message *message, bool inbox, bool *kept);
+/* A block could not be taken, for this reason: refuse it. Returns what to go on
+ * with: LS_OK, it is missed; or LS_EPROTO. */
+int incoming_no_block(ls_node *node, const struct peer *from, int status);
 /* Of this node itself: a hub has passed it on to all. */
 void incoming_pass_over(ls_node *node, struct peer *direct,
                         const struct wire_header *header, size_t size);

@@ -3,9 +3,10 @@
  *
  * They run from end to end, also across a hub, in windows of their own: those
  * of flow.c count what one connection carries, and start again with it. */
-#include "assembly.h"
+
 #include "coverage.h"
 #include "delivery.h"
+#include "incoming.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -172,7 +173,9 @@ int streams_push(ls_node *node, struct peer *peer, const struct parcel *parcel)
     const bool control = parcel->of == WIRE_KIND_CHANNEL ||
                          (parcel->flags & WIRE_FLAG_WITHDRAW) != 0;
     const bool was_idle = stream_is_idle(out);
-    const int status = stream_push(out, copy, parcel->size, control);
+    const int status = stream_push(
+        out, copy, parcel->weight != 0 ? parcel->weight : parcel->size,
+        control);
     if (status != LS_OK) {
         free(copy);
         return status;
@@ -363,6 +366,12 @@ static void note_arrival(ls_node *node, struct peer_streams *streams,
     }
 }
 
+static bool is_block(const struct wire_header *header)
+{
+    return header->of == WIRE_KIND_EVENT &&
+           (header->flags & WIRE_FLAG_BLOCK) != 0;
+}
+
 /* One that cannot be put together: this node is to blame, not the network. */
 static void note_missed(ls_node *node, struct event_entry *entry,
                         uint32_t origin)
@@ -372,9 +381,10 @@ static void note_missed(ls_node *node, struct event_entry *entry,
     transport_unlock(node->transport);
 }
 
+/* weight: in the window, of an event that is whole. */
 static bool deliver_event(ls_node *node, struct peer *origin,
                           const struct wire_header *header, const uint8_t *data,
-                          size_t size, struct message *message)
+                          size_t size, size_t weight, struct message *message)
 {
     struct peer_streams *streams = streams_of(origin);
     const bool last = header->offset + size == header->total;
@@ -410,12 +420,35 @@ static bool deliver_event(ls_node *node, struct peer *origin,
     whole->latest = (header->flags & WIRE_FLAG_LATEST) != 0;
     whole->peer = origin;
     whole->peer_life = origin->member.incarnation;
-    whole->held_bytes = whole->event.size;
+    whole->held_bytes = whole == message ? weight : whole->event.size;
     whole->held_messages = 1;
     atomic_fetch_add(&streams->held_messages, 1);
     atomic_fetch_add(&streams->held_bytes, whole->held_bytes);
     bus_event(node, whole, entry, header);
     return whole == message;
+}
+
+/* An event whose payload lies in a block of its sender's. */
+static bool deliver_block(ls_node *node, struct peer *origin,
+                          const struct wire_header *header, const uint8_t *data,
+                          size_t size, struct message *message)
+{
+    struct block_loan loan;
+    const int status = blocks_take(node, origin, data, size, true, &loan);
+    struct event_entry *const entry =
+        events_heard(node, header->name, header->name_size);
+    if (status != LS_OK && incoming_no_block(node, origin, status) == LS_EPROTO)
+        bus_refuse_member(node, &origin->member, LS_REFUSAL_FORM);
+    if (status != LS_OK || !blocks_attach(message, header, &loan)) {
+        if (entry != NULL)
+            note_missed(node, entry, header->origin);
+        return false;
+    }
+    const bool kept = deliver_event(node, origin, header, loan.data, loan.size,
+                                    loan.charge, message);
+    if (!kept)
+        message_release_owned(message);
+    return kept;
 }
 
 static void deliver(ls_node *node, struct peer *origin,
@@ -427,8 +460,10 @@ static void deliver(ls_node *node, struct peer *origin,
     const bool right = bus_payload(message, header, &data, &size);
     if (right && header->of == WIRE_KIND_CHANNEL)
         channels_message(node, header, data, size);
+    else if (right && is_block(header))
+        kept = deliver_block(node, origin, header, data, size, message);
     else if (right && !channels_part(node, header, data, size, message, &kept))
-        kept = deliver_event(node, origin, header, data, size, message);
+        kept = deliver_event(node, origin, header, data, size, size, message);
     if (!kept)
         bus_drop(node, message);
 }
@@ -500,14 +535,16 @@ int streams_message(ls_node *node, struct peer *origin,
     struct peer_streams *streams = get_unlocked(node, origin);
     if (streams == NULL)
         return LS_OK; /* it will come again */
-    if (!is_granted(streams, header, size))
+    const size_t weight =
+        is_block(header) ? blocks_weight(node, header->data, size) : size;
+    if (!is_granted(streams, header, weight))
         return ls_error(LS_ELIMIT, "it sent more than it has room for here");
     const bool was_whole = streams->in.n_held == 0;
     const enum stream_verdict verdict =
-        stream_receive(&streams->in, header->number, message, size,
+        stream_receive(&streams->in, header->number, message, weight,
                        node->options.window_bytes);
     if (verdict == STREAM_DELIVER || verdict == STREAM_HOLD)
-        count(streams, header, size);
+        count(streams, header, weight);
     if (verdict == STREAM_DELIVER) {
         deliver(node, origin, header, message);
     } else if (verdict != STREAM_HOLD) {
@@ -515,7 +552,7 @@ int streams_message(ls_node *node, struct peer *origin,
         streams->repeats += verdict == STREAM_REPEATED ? 1 : 0;
     }
     deliver_kept(node, origin, &streams->in);
-    note_arrival(node, streams, size,
+    note_arrival(node, streams, weight,
                  (verdict == STREAM_HOLD && was_whole) ||
                      (header->flags & (WIRE_FLAG_LATEST | WIRE_FLAG_TELL)) !=
                          0);

@@ -45,6 +45,7 @@ struct delivery;
 struct parcel {
     struct payload *payload; /* shared */
     size_t offset, size;
+    size_t weight;              /* in windows; 0: its size */
     enum wire_kind of;          /* EVENT, CHUNK or CHANNEL */
     const struct delivery *how; /* NULL: it is a channel's */
     uint8_t flags;              /* beside those of its row */

@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RELEASE_EVERY 64 /* handled messages between two releases */
+/* Between two releases: handled messages; and bytes, since whoever sends long
+ * ones waits for their room, and a block is used again while it is in cache. */
+#define RELEASE_EVERY 64
+#define RELEASE_BYTES (128u << 10)
 
 int dispatch_init(ls_node *node)
 {
@@ -355,7 +358,8 @@ static void handle_all(ls_node *node, struct message_list *todo)
         }
         account_for(node, &releases, message);
         message_list_append(&done, message);
-        if (done.n >= RELEASE_EVERY) {
+        if (done.n >= RELEASE_EVERY ||
+            releases.account.bytes + releases.stream.bytes >= RELEASE_BYTES) {
             release(node, &releases);
             message_give_back(node->pool, &done);
         }

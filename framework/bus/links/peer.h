@@ -7,6 +7,7 @@
 #include "membership.h"
 #include "streams.h"
 
+struct block_pair;
 struct link;
 
 /* Another node: what it is to the world, and what is sent and got. Freed with
@@ -18,6 +19,7 @@ struct peer {
     struct link *link;
     struct hop *hop;                        /* own; see flow_open() */
     _Atomic(struct peer_streams *) streams; /* own; made under the lock */
+    struct block_pair *blocks; /* borrow; NULL: none. Under the lock */
     struct slowness slow;
     /* By a hub, of a leaf: */
     bool relayed;         /* the others have been told of it */

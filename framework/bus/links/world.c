@@ -99,6 +99,7 @@ static void on_began(void *self, struct member *member)
     if (peer->link != NULL)
         link_present(node, peer->link);
     early_drop(node, peer);
+    blocks_part(node, peer);
     flow_begin(peer, node->world.renewing);
     streams_reset(node, peer, node->world.renewing);
 }
@@ -162,6 +163,7 @@ static void ended(ls_node *node, struct peer *peer, bool was_ready)
     }
     early_drop(node, peer);
     assembly_drop(node, peer);
+    blocks_part(node, peer);
     streams_gone(node, peer);
     log_end(member);
     world_allow(node);

@@ -459,6 +459,7 @@ static int64_t look_after_world(ls_node *node, int64_t now)
     if (transport_is_crowded(node->transport))
         next = earlier(next, transport_look(node->transport, now, is_of_member,
                                             on_cut, node));
+    next = earlier(next, blocks_tick(node, now));
     next = earlier(next, heartbeat_tick(node, now));
     return earlier(next, farewell_tick(node, now));
 }

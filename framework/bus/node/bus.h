@@ -18,6 +18,7 @@
 #include "lockstep/node.h"
 
 #include "batch.h"
+#include "blocks.h"
 #include "channels.h"
 #include "dispatch.h"
 #include "event_access.h"
@@ -147,7 +148,8 @@ struct ls_node {
     struct news news;
     struct batch batch;
     struct refusals refusals;
-    ls_cond changed; /* the world, a limit, an end */
+    struct blocks *blocks; /* own; NULL: no large payload yet */
+    ls_cond changed;       /* the world, a limit, an end */
 
     struct {
         ls_mutex lock;

@@ -151,6 +151,11 @@ void channels_message(ls_node *node, const struct wire_header *header,
 {
     if (data == NULL || size > LS_CHANNEL_MESSAGE_MAX)
         return;
+    if (header->name_size == sizeof BLOCKS_CHANNEL - 1 &&
+        memcmp(header->name, BLOCKS_CHANNEL, header->name_size) == 0) {
+        blocks_message(node, header, data, size);
+        return;
+    }
     ls_mutex_lock(&node->router.lock);
     ls_channel *channel = find_open(node, header->name, header->name_size);
     if (channel != NULL) {

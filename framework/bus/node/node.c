@@ -23,6 +23,7 @@ void ls_node_options_init(struct ls_node_options *options)
         .window_messages = 16384,
         .window_bytes = 8u << 20,
         .max_payload_bytes = 64u << 20,
+        .shared_bytes = 64u << 20,
         .emit_timeout_ms = 10000,
     };
 }
@@ -115,6 +116,8 @@ static int check_numbers(const struct ls_node_options *o)
         return out_of_range("window_bytes", "at least 2 MiB");
     if (o->max_payload_bytes > 1u << 30)
         return out_of_range("max_payload_bytes", "at most 1 GiB");
+    if (o->shared_bytes > (size_t)64 << 30)
+        return out_of_range("shared_bytes", "at most 64 GiB");
     return LS_OK;
 }
 
@@ -302,6 +305,7 @@ int ls_node_destroy(ls_node **node_p)
         membership_fini(&node->world, free_peer);
         bus_fini(&node->loop, node->pool);
         dispatch_fini(node);
+        blocks_fini(node);
     }
     transport_close(&node->transport);
     message_pool_destroy(&node->pool);

@@ -73,6 +73,7 @@ int ls_node_stop(ls_node *node, int reason)
     channels_closed(node);
     bus_stop(node);
     dispatch_stop(node);
+    blocks_stop(node);
     transport_lock(node->transport);
     for (struct link *link = node->links; link != NULL; link = link->next)
         link->closing = true;

@@ -103,16 +103,21 @@ struct message *message_take_one(message_pool *pool)
     return message != NULL ? message : calloc(1, sizeof *message);
 }
 
-static void message_clear(struct message *message)
+void message_release_owned(struct message *message)
 {
-    transport_release(message);
     if (message->release != NULL)
         message->release(message->owned, message->hint);
     else
         free(message->owned);
-    free(message->members);
     message->owned = NULL;
     message->release = NULL;
+}
+
+static void message_clear(struct message *message)
+{
+    transport_release(message);
+    message_release_owned(message);
+    free(message->members);
     message->members = NULL;
     message->n_members = 0;
     message->watch = 0;

@@ -86,6 +86,8 @@ struct message *message_take_one(message_pool *pool);
 /* Give all of the list back, released and empty. */
 void message_give_back(message_pool *pool, struct message_list *list);
 void message_give_back_one(message_pool *pool, struct message *message);
+/* What it owns beside its frames. */
+void message_release_owned(struct message *message);
 /* Without a pool. Any thread. */
 void message_free(struct message *message);
 

@@ -8,7 +8,8 @@
 #include "fixed_form.h"
 
 #define WIRE_FLAGS                                                             \
-    (WIRE_FLAG_DROP | WIRE_FLAG_WITHDRAW | WIRE_FLAG_LATEST | WIRE_FLAG_TELL)
+    (WIRE_FLAG_DROP | WIRE_FLAG_WITHDRAW | WIRE_FLAG_LATEST | WIRE_FLAG_TELL | \
+     WIRE_FLAG_BLOCK)
 #define MEMBER_FIELDS 11
 
 uint32_t wire_job_hash(const char *job)

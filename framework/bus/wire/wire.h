@@ -58,7 +58,9 @@ enum {
     WIRE_FLAG_DROP = 1,     /* delivery drop: a relay need not hold it */
     WIRE_FLAG_WITHDRAW = 2, /* a chunked event ends here, incomplete */
     WIRE_FLAG_LATEST = 4,   /* delivery latest: older values are of no use */
-    WIRE_FLAG_TELL = 8      /* CREDIT, RELIABLE: say at once what has come */
+    WIRE_FLAG_TELL = 8,     /* CREDIT, RELIABLE: say at once what has come */
+    WIRE_FLAG_BLOCK = 16    /* EVENT, RELIABLE of it: the payload is a handle of
+                             * one in shared memory */
 };
 
 struct wire_header {

@@ -41,6 +41,10 @@ struct ls_event {
     const void *data;     /* not aligned for any type: read it through the
                            * codec, or copy it */
     size_t size;          /* of data, in bytes */
+    /* Of 64 KiB and more, from a node of this host, data may lie in memory of
+     * that node's (`shared_bytes` in node.h), which could change it while it is
+     * read. What is parsed, and comes from a node that is not trusted, is to be
+     * copied first. */
 };
 
 typedef int ls_event_fn(void *self, const struct ls_event *event);
@@ -261,6 +265,10 @@ struct ls_node_stats {
     uint64_t early;          /* events discarded because this node was not ready
                               * to their sender yet, or not ready again; or that
                               * waited in this hub when their leaf ended */
+    uint64_t blocks;         /* emits whose payload went through memory that
+                              * nodes of this host share */
+    uint64_t blocks_full;    /* that would have, but found no room there: they
+                              * went over the connections */
     uint64_t blocked;        /* emits that had to wait for room */
     int64_t blocked_ns;      /* how long they waited, in total */
     uint32_t slowest;        /* the node that made emits wait longest */

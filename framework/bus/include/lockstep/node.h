@@ -127,9 +127,14 @@ struct ls_node_options {
     uint32_t window_messages; /* default 16384, 16 … 1,048,576 */
     size_t window_bytes;      /* default 8 MiB, at least 2 MiB */
     size_t max_payload_bytes; /* largest event; default 64 MiB, at most 1 GiB */
-    int emit_timeout_ms;      /* how long an emit delivered as BLOCK or RELIABLE
-                               * waits for the slowest listener; default
-                               * 10000 */
+    /* Payloads of 64 KiB and more go to nodes of this host, of the same user,
+     * through memory of so many bytes, which they read in place (event.h);
+     * its pages are taken as they are needed. 0: never, and from nobody. At
+     * most 64 GiB; default 64 MiB. docs/shared-memory.md#payloads */
+    size_t shared_bytes;
+    int emit_timeout_ms; /* how long an emit delivered as BLOCK or RELIABLE
+                          * waits for the slowest listener; default
+                          * 10000 */
 
     /* Who may speak to this node (lockstep/security.h). NULL: PLAIN, with the
      * job's secret on this host, ls_security_job(); except over inproc:// and

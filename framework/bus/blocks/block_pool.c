@@ -1,0 +1,119 @@
+/* The owner's side of blocks. Room is looked for from below, so that as few
+ * pages are touched as are in use at a time, and those are warm. There are few
+ * blocks at a time: what walks over all of them is short. */
+#include "block_pool.h"
+
+#include <assert.h>
+#include <string.h>
+
+void block_pool_init(struct block_pool *pool, ls_runtime *runtime, size_t begin,
+                     size_t end)
+{
+    *pool = (struct block_pool){.runtime = runtime, .begin = begin, .end = end};
+}
+
+void block_pool_add(struct block_pool *pool, unsigned reader,
+                    const struct block_row *row, uint64_t session)
+{
+    assert(!block_pool_lends(pool, reader));
+    pool->readers[reader] =
+        (struct block_reader){.row = row, .session = session};
+}
+
+static bool is_over(const struct block_pool *pool, unsigned slot,
+                    unsigned reader)
+{
+    const struct block_reader *const r = &pool->readers[reader];
+    return r->row == NULL ||
+           block_is_over(pool->runtime, r->row, r->session, slot,
+                         pool->blocks[slot].number, pool->blocks[slot].sure);
+}
+
+/* Who has not read it yet. */
+static uint64_t left_of(const struct block_pool *pool, unsigned slot)
+{
+    uint64_t left = pool->blocks[slot].readers;
+    for (unsigned i = 0; i < BLOCK_READERS && left >> i != 0; i++)
+        if ((left >> i & 1) != 0 && is_over(pool, slot, i))
+            left &= ~(UINT64_C(1) << i);
+    return left;
+}
+
+void block_pool_sweep(struct block_pool *pool)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < pool->n; i++) {
+        const uint8_t slot = pool->order[i];
+        struct block *const block = &pool->blocks[slot];
+        block->readers = left_of(pool, slot);
+        block->used = block->filling || block->readers != 0;
+        if (block->used)
+            pool->order[kept++] = slot;
+    }
+    pool->n = kept;
+}
+
+void block_pool_remove(struct block_pool *pool, unsigned reader)
+{
+    pool->readers[reader] = (struct block_reader){0};
+    block_pool_sweep(pool);
+}
+
+bool block_pool_lends(const struct block_pool *pool, unsigned reader)
+{
+    for (unsigned i = 0; i < pool->n; i++)
+        if ((pool->blocks[pool->order[i]].readers >> reader & 1) != 0)
+            return true;
+    return false;
+}
+
+static unsigned free_slot(const struct block_pool *pool)
+{
+    unsigned slot = 0;
+    while (pool->blocks[slot].used)
+        slot++;
+    return slot;
+}
+
+bool block_pool_take(struct block_pool *pool, size_t size, unsigned *slot)
+{
+    const size_t page = ls_memory_page();
+    const size_t whole = (size + page - 1) / page * page;
+    size_t at = pool->begin;
+    unsigned place = 0;
+    block_pool_sweep(pool);
+    for (; place < pool->n; place++) {
+        const struct block *const next = &pool->blocks[pool->order[place]];
+        if (next->offset - at >= whole)
+            break;
+        at = next->offset + next->size;
+    }
+    if (pool->n == BLOCK_SLOTS || whole < size || pool->end - at < whole)
+        return false;
+    *slot = free_slot(pool);
+    memmove(pool->order + place + 1, pool->order + place, pool->n - place);
+    pool->order[place] = (uint8_t)*slot;
+    pool->n++;
+    pool->blocks[*slot] = (struct block){
+        .used = true, .filling = true, .offset = at, .size = whole};
+    return true;
+}
+
+uint64_t block_pool_lend(struct block_pool *pool, unsigned slot,
+                         uint64_t readers, bool sure)
+{
+    struct block *const block = &pool->blocks[slot];
+    assert(block->filling && readers != 0);
+    block->filling = false;
+    block->sure = sure;
+    block->number = ++pool->numbers;
+    block->readers = readers;
+    return block->number;
+}
+
+void block_pool_give_back(struct block_pool *pool, unsigned slot)
+{
+    assert(pool->blocks[slot].filling);
+    pool->blocks[slot].filling = false;
+    block_pool_sweep(pool);
+}

@@ -1,0 +1,54 @@
+/* block_pool.h - the books of an owner: which of its blocks are lent, to whom,
+ * and where there is room for another. Nothing in it is read from shared memory
+ * but whether a reader is done. A state machine: no lock, no clock.
+ * Thread: serial. */
+#ifndef LOCKSTEP_BUS_BLOCK_POOL_H
+#define LOCKSTEP_BUS_BLOCK_POOL_H
+
+#include "block_row.h"
+
+struct block {
+    bool used;
+    bool filling;     /* taken, not published yet */
+    bool sure;        /* its handles come in streams, for certain */
+    uint64_t number;  /* of its latest use */
+    uint64_t readers; /* a set, by bit: who may still read it */
+    size_t offset, size;
+};
+
+struct block_reader {
+    const struct block_row *row; /* borrow; NULL: there is no such reader */
+    uint64_t session;
+};
+
+struct block_pool {
+    ls_runtime *runtime; /* NULL: it is no simulation */
+    size_t begin, end;   /* of the memory for blocks */
+    struct block blocks[BLOCK_SLOTS];
+    uint8_t order[BLOCK_SLOTS]; /* the slots that are used, by offset */
+    unsigned n;
+    uint64_t numbers; /* the latest that was given */
+    struct block_reader readers[BLOCK_READERS];
+};
+
+void block_pool_init(struct block_pool *pool, ls_runtime *runtime, size_t begin,
+                     size_t end);
+/* row: borrow, until block_pool_remove(). */
+void block_pool_add(struct block_pool *pool, unsigned reader,
+                    const struct block_row *row, uint64_t session);
+/* It reads nothing any more. */
+void block_pool_remove(struct block_pool *pool, unsigned reader);
+/* Whether it may still read any. */
+bool block_pool_lends(const struct block_pool *pool, unsigned reader);
+/* Take back what all are done with. */
+void block_pool_sweep(struct block_pool *pool);
+/* The lowest room for so many bytes, after a sweep. Returns false: there is
+ * none. */
+bool block_pool_take(struct block_pool *pool, size_t size, unsigned *slot);
+/* Lend it to these, at least one. Returns its number. */
+uint64_t block_pool_lend(struct block_pool *pool, unsigned slot,
+                         uint64_t readers, bool sure);
+/* It was taken, and is not lent. */
+void block_pool_give_back(struct block_pool *pool, unsigned slot);
+
+#endif

@@ -1,0 +1,398 @@
+/* Payloads through shared memory: lent by their sender, read in place by their
+ * receivers. Design notes:
+ *
+ * - A handle goes to each reader by itself, in its inbox: on the event's topic
+ *   it would also reach nodes that the owner does not count on, and that would
+ *   read a block which is used anew.
+ * - Whether a reader is done is never heard, but looked up in its row, and
+ *   believed as far as it harms only itself. The bus's verdict on a member
+ *   frees nothing: one that was declared lost may be reading, and will say so
+ *   in its row when it is done. One whose process is gone says nothing, and its
+ *   memory has no owner any more, which the kernel tells.
+ * - Nobody waits for a block. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "blocks_inside.h"
+#include "fixed_form.h"
+#include "transport.h"
+
+/* ---- pairs ------------------------------------------------------------- */
+
+static bool may_share(const ls_node *node, const struct peer *peer)
+{
+    return node->options.shared_bytes != 0 && !node_is_stopping(node) &&
+           node->options.topology != LS_TOPOLOGY_STAR &&
+           peer->member.via == NULL &&
+           !transport_in_process(peer->member.endpoint);
+}
+
+static struct blocks *get(ls_node *node)
+{
+    if (node->blocks != NULL)
+        return node->blocks;
+    struct blocks *made = calloc(1, sizeof *made);
+    if (made == NULL || ls_cond_init(&made->work, node->runtime) != LS_OK) {
+        free(made);
+        return NULL;
+    }
+    if (ls_memory_touched(node->runtime))
+        made->touched = node->runtime;
+    block_pool_init(&made->pool, made->touched, blocks_begin(),
+                    blocks_begin() + node->options.shared_bytes);
+    node->blocks = made;
+    return made;
+}
+
+struct block_pair *blocks_pair(ls_node *node, struct peer *peer)
+{
+    struct blocks *blocks;
+    if (peer->blocks != NULL || !may_share(node, peer) ||
+        (blocks = get(node)) == NULL || blocks->broken)
+        return peer->blocks;
+    blocks_reap(node);
+    unsigned place = 0;
+    while (place < BLOCK_READERS && blocks->pairs[place] != NULL)
+        place++;
+    struct block_pair *pair =
+        place == BLOCK_READERS ? NULL : calloc(1, sizeof *pair);
+    if (pair == NULL)
+        return NULL;
+    pair->place = place;
+    pair->id = peer->member.id;
+    pair->life = peer->member.incarnation;
+    pair->touched = blocks->touched;
+    for (unsigned i = 0; i < BLOCK_SLOTS; i++)
+        pair->holds[i].pair = pair;
+    blocks->pairs[place] = pair;
+    peer->blocks = pair;
+    return pair;
+}
+
+void blocks_part(ls_node *node, struct peer *peer)
+{
+    if (peer->blocks == NULL)
+        return;
+    peer->blocks->over = true;
+    peer->blocks->lends = false;
+    peer->blocks = NULL;
+    blocks_reap(node);
+}
+
+static void free_pair(struct blocks *blocks, struct block_pair *pair)
+{
+    blocks->pairs[pair->place] = NULL;
+    block_pool_remove(&blocks->pool, pair->place);
+    ls_memory_destroy(&pair->memory);
+    free(pair);
+}
+
+/* What this node still reads of a pair that is over it goes on to read; and
+ * what the other still reads is lent until it says that it is done, or is no
+ * more. */
+static void reap(struct blocks *blocks, struct block_pair *pair)
+{
+    if (!pair->over || pair->busy || atomic_load(&pair->n_held) != 0)
+        return;
+    if (pair->row != NULL)
+        block_store(blocks->touched, &pair->row->session, 0);
+    pair->row = NULL;
+    if (pair->memory == NULL || !block_pool_lends(&blocks->pool, pair->place) ||
+        ls_memory_is_orphan(pair->memory))
+        free_pair(blocks, pair);
+}
+
+void blocks_reap(ls_node *node)
+{
+    struct blocks *const blocks = node->blocks;
+    block_pool_sweep(&blocks->pool);
+    for (unsigned i = 0; i < BLOCK_READERS; i++)
+        if (blocks->pairs[i] != NULL)
+            reap(blocks, blocks->pairs[i]);
+}
+
+/* ---- lending ----------------------------------------------------------- */
+
+/* Whether it may be lent to; if not yet, it is asked. */
+static bool is_reader(ls_node *node, struct peer *peer)
+{
+    struct block_pair *const pair = blocks_pair(node, peer);
+    if (pair == NULL || pair->lends)
+        return pair != NULL;
+    if (!pair->wanted) {
+        pair->wanted = true;
+        blocks_meet(node);
+    }
+    return false;
+}
+
+bool blocks_reach(ls_node *node, struct peer *const *to, size_t n, size_t size)
+{
+    bool all = n != 0 && size >= BLOCK_LEAST_BYTES;
+    for (size_t i = 0; i < n && size >= BLOCK_LEAST_BYTES; i++)
+        all = is_reader(node, to[i]) && all;
+    return all;
+}
+
+/* Half a window, at most: a payload longer than that has a window to itself, as
+ * one in chunks has. */
+static size_t charge_of(size_t size, uint64_t window)
+{
+    return size < window / 2 ? size : (size_t)(window / 2);
+}
+
+size_t blocks_charge(const struct peer *peer, size_t size)
+{
+    const struct block_pair *const pair = peer->blocks;
+    return charge_of(size, pair != NULL && pair->lends
+                               ? pair->answer.window
+                               : 2 * (uint64_t)WIRE_CHUNK_BYTES);
+}
+
+bool blocks_draft(ls_node *node, size_t size, struct block_draft *out)
+{
+    struct blocks *const blocks = node->blocks;
+    bool there =
+        !blocks->broken && block_pool_take(&blocks->pool, size, &out->slot);
+    if (!there && !blocks->broken) {
+        blocks_reap(node); /* of those who have died it need not wait */
+        there = block_pool_take(&blocks->pool, size, &out->slot);
+    }
+    if (!there) {
+        node->figures.stats.blocks_full++;
+        return false;
+    }
+    out->offset = blocks->pool.blocks[out->slot].offset;
+    out->data = (char *)ls_memory_own(blocks->memory) + out->offset;
+    return true;
+}
+
+/* With pages first, so that to write cannot fail. */
+bool blocks_fill(ls_node *node, const struct block_draft *draft,
+                 const void *data, size_t size)
+{
+    struct blocks *const blocks = node->blocks;
+    transport_lock(node->transport);
+    const bool has_pages = draft->offset + size <= blocks->reserved;
+    transport_unlock(node->transport);
+    const int status =
+        has_pages ? LS_OK
+                  : ls_memory_reserve(blocks->memory, draft->offset, size);
+    if (status == LS_OK &&
+        (blocks->touched == NULL || ls_memory_touch(blocks->touched)))
+        memcpy(draft->data, data, size);
+    if (has_pages)
+        return true;
+    transport_lock(node->transport);
+    if (status != LS_OK)
+        blocks->broken = true;
+    else if (draft->offset <= blocks->reserved)
+        blocks->reserved = draft->offset + size;
+    transport_unlock(node->transport);
+    return status == LS_OK;
+}
+
+uint64_t blocks_lend(ls_node *node, const struct block_draft *draft,
+                     struct peer *const *to, size_t n, bool sure)
+{
+    uint64_t readers = 0;
+    for (size_t i = 0; i < n; i++)
+        readers |= UINT64_C(1) << to[i]->blocks->place;
+    const uint64_t number =
+        block_pool_lend(&node->blocks->pool, draft->slot, readers, sure);
+    for (size_t i = 0; i < n && !sure; i++)
+        to[i]->blocks->last = number;
+    node->figures.stats.blocks++;
+    return number;
+}
+
+void blocks_give_up(ls_node *node, const struct block_draft *draft)
+{
+    block_pool_give_back(&node->blocks->pool, draft->slot);
+}
+
+void blocks_handle(const struct peer *to, const struct block_draft *draft,
+                   uint64_t number, size_t size, uint8_t *out)
+{
+    uint8_t *at = out;
+    *at++ = FORM_ARRAY | 5;
+    at = fixed_write_u64(at, to->blocks->answer.session);
+    at = fixed_write_u64(at, number);
+    at = fixed_write_u64(at, draft->slot);
+    at = fixed_write_u64(at, draft->offset);
+    (void)fixed_write_u64(at, size);
+}
+
+/* ---- reading ----------------------------------------------------------- */
+
+struct handle {
+    uint64_t session, number, slot, offset, size;
+};
+
+static int no_handle(const struct peer *from)
+{
+    return ls_error(LS_EPROTO, "node %u names a block that is none",
+                    from->member.id);
+}
+
+static bool read_handle(const uint8_t *at, size_t size, struct handle *out)
+{
+    uint64_t *const fields[] = {&out->session, &out->number, &out->slot,
+                                &out->offset, &out->size};
+    if (at == NULL || size != BLOCK_HANDLE_BYTES || *at++ != (FORM_ARRAY | 5))
+        return false;
+    for (size_t i = 0; i < 5; i++) {
+        if (*at++ != FORM_UINT64)
+            return false;
+        *fields[i] = 0;
+        for (int byte = 0; byte < 8; byte++)
+            *fields[i] = *fields[i] << 8 | *at++;
+    }
+    return true;
+}
+
+size_t blocks_weight(const ls_node *node, const uint8_t *data, size_t size)
+{
+    struct handle handle;
+    return read_handle(data, size, &handle)
+               ? charge_of((size_t)handle.size, node->options.window_bytes)
+               : size;
+}
+
+/* Nothing is read outside of what was mapped, and no row is written beyond its
+ * end. The lock is held. */
+static int check(const ls_node *node, const struct block_pair *pair,
+                 const struct peer *from, const struct handle *handle,
+                 bool sure)
+{
+    if (pair == NULL || pair->row == NULL || pair->session != handle->session ||
+        (!sure && !block_is_new(pair->row, handle->number)))
+        return ls_error(LS_ENOENT,
+                        "a block of node %u comes after what it is known by",
+                        from->member.id);
+    const size_t all = ls_memory_size(pair->memory);
+    if (handle->slot >= BLOCK_SLOTS || handle->number > UINT64_MAX / 2 ||
+        handle->number == 0 || handle->size == 0 ||
+        handle->offset < blocks_begin() || handle->offset > all ||
+        handle->size > all - handle->offset ||
+        atomic_load(&pair->holds[handle->slot].number) != 0)
+        return no_handle(from);
+    if (handle->size > node->options.max_payload_bytes)
+        return ls_error(LS_ELIMIT,
+                        "an event of %llu bytes: that is over "
+                        "max_payload_bytes",
+                        (unsigned long long)handle->size);
+    return LS_OK;
+}
+
+static void hold(ls_runtime *touched, struct block_pair *pair,
+                 const struct handle *handle, bool sure)
+{
+    const unsigned slot = (unsigned)handle->slot;
+    if (sure)
+        block_row_claim(touched, pair->row, slot, handle->number);
+    else
+        block_row_take(touched, pair->row, slot, handle->number);
+    atomic_store(&pair->holds[slot].number, handle->number);
+    atomic_fetch_add(&pair->n_held, 1);
+}
+
+int blocks_take(ls_node *node, const struct peer *from, const uint8_t *data,
+                size_t size, bool sure, struct block_loan *out)
+{
+    struct handle handle;
+    if (!read_handle(data, size, &handle))
+        return no_handle(from);
+    transport_lock(node->transport);
+    struct block_pair *const pair = from->blocks;
+    const int status = check(node, pair, from, &handle, sure);
+    if (status == LS_OK) {
+        hold(node->blocks->touched, pair, &handle, sure);
+        *out = (struct block_loan){
+            .data =
+                (const uint8_t *)ls_memory_data(pair->memory) + handle.offset,
+            .size = (size_t)handle.size,
+            .charge =
+                charge_of((size_t)handle.size, node->options.window_bytes),
+            .hold = &pair->holds[handle.slot]};
+    }
+    transport_unlock(node->transport);
+    return status;
+}
+
+/* Nobody here reads it any more. Its owner may use the slot again as soon as it
+ * is said, so it is not held any more before that. */
+static void give_back(void *data, void *hint)
+{
+    struct block_hold *const hold = hint;
+    struct block_pair *const pair = hold->pair;
+    (void)data;
+    const uint64_t number = atomic_exchange(&hold->number, 0);
+    block_row_done(pair->touched, pair->row, (unsigned)(hold - pair->holds),
+                   number);
+    atomic_fetch_sub(&pair->n_held, 1); /* the last that is done with it */
+}
+
+bool blocks_attach(struct message *message, const struct wire_header *header,
+                   struct block_loan *loan)
+{
+    const bool is_ours =
+        header->name_size >= 3 && memcmp(header->name, "ls.", 3) == 0;
+    if (!is_ours) {
+        message->owned = message->hint = loan->hold;
+        message->release = give_back;
+        return true;
+    }
+    uint8_t *const copy = malloc(loan->size);
+    if (copy != NULL)
+        memcpy(copy, loan->data, loan->size);
+    give_back(NULL, loan->hold);
+    loan->data = message->owned = copy;
+    return copy != NULL;
+}
+
+/* ---- time, and the end ------------------------------------------------- */
+
+/* What was sent and has not come since the last look is lost, or late: it is
+ * told how far it need not wait. */
+static void look_for_lost(ls_node *node, struct block_pair *pair)
+{
+    if (!pair->lends)
+        return;
+    const struct block_row *const row =
+        node->blocks->pool.readers[pair->place].row;
+    const uint64_t seen = block_load(node->blocks->touched, &row->seen);
+    if (seen < pair->last && seen == pair->seen_then &&
+        block_pool_lends(&node->blocks->pool, pair->place))
+        blocks_say_passed(node, pair);
+    pair->seen_then = seen;
+}
+
+int64_t blocks_tick(ls_node *node, int64_t now)
+{
+    struct blocks *const blocks = node->blocks;
+    if (blocks == NULL)
+        return LS_FOREVER;
+    if (blocks->tick_at > now)
+        return blocks->tick_at;
+    blocks_reap(node);
+    for (unsigned i = 0; i < BLOCK_READERS; i++)
+        if (blocks->pairs[i] != NULL)
+            look_for_lost(node, blocks->pairs[i]);
+    blocks->tick_at = now + node->options.heartbeat_ms * LS_NS_PER_MS;
+    return blocks->tick_at;
+}
+
+void blocks_fini(ls_node *node)
+{
+    struct blocks *const blocks = node->blocks;
+    if (blocks == NULL)
+        return;
+    for (unsigned i = 0; i < BLOCK_READERS; i++)
+        if (blocks->pairs[i] != NULL)
+            free_pair(blocks, blocks->pairs[i]);
+    ls_memory_destroy(&blocks->memory);
+    ls_cond_fini(&blocks->work);
+    free(blocks);
+    node->blocks = NULL;
+}

@@ -1,0 +1,104 @@
+/* blocks_inside.h - what the files of this room share. */
+#ifndef LOCKSTEP_BUS_BLOCKS_INSIDE_H
+#define LOCKSTEP_BUS_BLOCKS_INSIDE_H
+
+#include "block_pool.h"
+#include "blocks.h"
+#include "bus.h"
+
+#define BLOCKS_MAGIC UINT64_C(0x31636f6c62736c00) /* "\0lsbloc1" */
+
+/* How a memory begins; blocks follow. */
+struct block_words {
+    uint64_t magic;
+    uint64_t proof[2]; /* what its owner has told on the bus */
+    struct block_row rows[BLOCK_READERS]; /* by the place of a pair here */
+};
+
+/* What is said on the channel. */
+enum block_said {
+    BLOCKS_OFFER,  /* this is where my memory is offered, and its key */
+    BLOCKS_TAKEN,  /* I have yours; in this row of mine I say what I read */
+    BLOCKS_PASSED, /* all up to this number has been sent */
+    BLOCKS_N_SAID
+};
+struct block_notice {
+    uint32_t said;             /* enum block_said */
+    uint64_t to;               /* the incarnation that it is meant for */
+    uint64_t session;          /* TAKEN, PASSED: of the reader's row */
+    uint64_t number;           /* PASSED */
+    uint64_t window;           /* TAKEN: the reader's, in bytes */
+    uint32_t row;              /* TAKEN */
+    uint64_t key[2], proof[2]; /* OFFER, as the next */
+    char socket[32];           /* its name in the folder */
+};
+
+/* A block that this node reads. */
+struct block_hold {
+    struct block_pair *pair;
+    _Atomic uint64_t number; /* 0: it does not */
+};
+
+/* This node and another, which had these lives when they met. */
+struct block_pair {
+    unsigned place; /* in struct blocks, and of its row */
+    uint32_t id;
+    uint64_t life;
+    bool over;                  /* a life of one of them is */
+    bool wanted;                /* they are to become a pair */
+    bool offered;               /* this node's memory, to the other */
+    bool tried;                 /* its memory was asked for */
+    bool busy;                  /* the worker has it */
+    ls_memory *memory;          /* its; own; NULL: not taken */
+    struct block_notice offer;  /* its; .socket "": none came yet */
+    struct block_notice answer; /* TAKEN; .session 0: none came yet */
+
+    /* as a reader of its blocks */
+    struct block_row *row; /* in this node's memory; NULL: it is not one yet */
+    uint64_t session;
+    ls_runtime *touched; /* NULL: it is no simulation */
+    atomic_uint n_held;
+    struct block_hold holds[BLOCK_SLOTS];
+
+    /* as the owner of blocks */
+    bool lends;
+    uint64_t last;      /* that was sent to it */
+    uint64_t seen_then; /* by it, when it was last looked */
+};
+
+/* Made with the first pair. */
+struct blocks {
+    ls_memory *memory; /* own; made by the worker, as the next */
+    ls_offer *offer;   /* own; NULL: nobody is to take it now */
+    int64_t offer_until;
+    char folder[108];
+    struct block_notice own;
+    bool broken; /* there is no memory, or no more of it */
+    struct block_pool pool;
+    size_t reserved;                         /* what lies below has pages */
+    struct block_pair *pairs[BLOCK_READERS]; /* own */
+    ls_runtime *touched;                     /* NULL: it is no simulation */
+    ls_cond work;                            /* for the worker */
+    ls_thread *worker;                       /* of blocks_meet.c */
+    bool stopping;
+    int64_t tick_at;
+};
+
+static inline size_t blocks_begin(void)
+{
+    const size_t page = ls_memory_page();
+    return (sizeof(struct block_words) + page - 1) / page * page;
+}
+
+/* The pair with a peer, in these lives; made if need be. NULL: there is none,
+ * and cannot be. */
+struct block_pair *blocks_pair(ls_node *node, struct peer *peer);
+/* Let go of pairs that are over. */
+void blocks_reap(ls_node *node);
+
+/* blocks_meet.c: have the worker look, which is begun with the first pair. */
+void blocks_meet(ls_node *node);
+/* Tell the other that it has got all up to `last`, or never will. */
+void blocks_say_passed(ls_node *node, const struct block_pair *pair);
+
+#endif

@@ -1,0 +1,391 @@
+/* Blocks as a state machine: an owner and its readers, with a network of our
+ * own between them that loses, delays and doubles, and readers that are killed
+ * between any two stores. No block is written while somebody may read it, and
+ * none is lost for ever. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/seeds.h"
+#include "block_pool.h"
+#include "lockstep/random.h"
+#include "test.h"
+
+enum { PAGES = 24, READERS = 5, STEPS = 400, QUEUE = 64 };
+
+/* ---- one reader -------------------------------------------------------- */
+
+static struct block_pool pool;
+static struct block_row rows[READERS];
+
+static void begin(unsigned n_readers)
+{
+    const size_t page = ls_memory_page();
+    memset(rows, 0, sizeof rows);
+    block_pool_init(&pool, NULL, page, (1 + PAGES) * page);
+    for (unsigned i = 0; i < n_readers; i++) {
+        block_row_begin(NULL, &rows[i], 1);
+        block_pool_add(&pool, i, &rows[i], 1);
+    }
+}
+
+static unsigned taken(size_t pages)
+{
+    unsigned slot = BLOCK_SLOTS;
+    assert_true(block_pool_take(&pool, pages * ls_memory_page(), &slot));
+    return slot;
+}
+
+static bool is_free(unsigned slot)
+{
+    block_pool_sweep(&pool);
+    return !pool.blocks[slot].used;
+}
+
+TEST(a_block_is_free_when_each_reader_has_said_that_it_is_done)
+{
+    begin(2);
+    const unsigned slot = taken(1);
+    const uint64_t number = block_pool_lend(&pool, slot, 3, false);
+    assert_false(is_free(slot));
+    for (unsigned i = 0; i < 2; i++) {
+        block_row_take(NULL, &rows[i], slot, number);
+        assert_false(is_free(slot));
+        block_row_done(NULL, &rows[i], slot, number);
+        assert_int_equal(is_free(slot), i == 1);
+    }
+}
+
+TEST(one_that_was_lost_on_the_way_is_free_when_a_later_one_has_come)
+{
+    begin(1);
+    const unsigned lost = taken(1), came = taken(1);
+    (void)block_pool_lend(&pool, lost, 1, false);
+    const uint64_t number = block_pool_lend(&pool, came, 1, false);
+    assert_false(is_free(lost));
+    block_row_take(NULL, &rows[0], came, number);
+    assert_true(is_free(lost));
+    assert_false(is_free(came));
+}
+
+TEST(or_when_the_reader_was_told_that_none_will_come)
+{
+    begin(1);
+    const unsigned slot = taken(1);
+    const uint64_t number = block_pool_lend(&pool, slot, 1, false);
+    block_row_pass(NULL, &rows[0], number - 1);
+    assert_false(is_free(slot));
+    block_row_pass(NULL, &rows[0], number);
+    assert_true(is_free(slot));
+    assert_false(block_is_new(&rows[0], number)); /* it does not take it now */
+}
+
+TEST(one_that_comes_for_certain_is_free_only_when_it_is_done_with)
+{
+    begin(1);
+    const unsigned sure = taken(1), other = taken(1);
+    const uint64_t number = block_pool_lend(&pool, sure, 1, true);
+    block_row_pass(NULL, &rows[0], block_pool_lend(&pool, other, 1, false));
+    assert_false(is_free(sure));
+    block_row_claim(NULL, &rows[0], sure, number);
+    assert_false(is_free(sure));
+    block_row_done(NULL, &rows[0], sure, number);
+    assert_true(is_free(sure));
+}
+
+TEST(a_reader_that_has_ended_its_session_or_is_gone_reads_nothing)
+{
+    begin(2);
+    const unsigned slot = taken(1);
+    const uint64_t number = block_pool_lend(&pool, slot, 3, false);
+    block_row_take(NULL, &rows[0], slot, number);
+    block_row_take(NULL, &rows[1], slot, number);
+    block_store(NULL, &rows[0].session, 0);
+    assert_false(is_free(slot));
+    assert_false(block_pool_lends(&pool, 0));
+    assert_true(block_pool_lends(&pool, 1));
+    block_pool_remove(&pool, 1);
+    assert_true(is_free(slot));
+}
+
+TEST(room_is_found_from_below_and_none_is_given_twice)
+{
+    unsigned slots[PAGES], extra;
+    begin(1);
+    for (unsigned i = 0; i < PAGES; i++) {
+        slots[i] = taken(1);
+        assert_int_equal(pool.blocks[slots[i]].offset,
+                         (1 + i) * ls_memory_page());
+    }
+    assert_false(block_pool_take(&pool, 1, &extra));
+    block_pool_give_back(&pool, slots[3]);
+    block_pool_give_back(&pool, slots[4]);
+    assert_false(block_pool_take(&pool, 3 * ls_memory_page(), &extra));
+    extra = taken(2);
+    assert_int_equal(pool.blocks[extra].offset, 4 * ls_memory_page());
+    assert_false(block_pool_take(&pool, SIZE_MAX, &extra));
+}
+
+TEST(there_are_so_many_blocks_at_a_time_and_no_more)
+{
+    unsigned slot;
+    begin(1);
+    pool.end = (BLOCK_SLOTS + 8) * ls_memory_page();
+    for (unsigned i = 0; i < BLOCK_SLOTS; i++)
+        (void)taken(1);
+    assert_false(block_pool_take(&pool, 1, &slot));
+}
+
+/* ---- schedules --------------------------------------------------------- */
+
+struct handle {
+    uint64_t session, number;
+    unsigned slot; /* BLOCK_SLOTS: it is only told that all up to number is
+                    * behind it */
+};
+
+struct reader {
+    bool dead;                  /* killed, and the owner does not know yet */
+    uint64_t session;           /* 0: it is away */
+    struct handle queue[QUEUE]; /* on their way to it */
+    unsigned n_queue;
+    struct handle held[QUEUE];
+    unsigned n_held;
+    uint64_t last; /* that was sent to it */
+    bool half;     /* the latest held is taken, and `seen` is not stored yet */
+};
+
+struct play {
+    struct ls_rng rng;
+    struct reader readers[READERS];
+    unsigned n_readers;
+    uint64_t pages[1 + PAGES]; /* what lies there */
+    uint64_t sessions, contents;
+    uint64_t content_of[BLOCK_SLOTS]; /* of the latest use of a slot */
+};
+
+static unsigned draw(struct play *play, unsigned below)
+{
+    return (unsigned)ls_rng_below(&play->rng, below);
+}
+
+static void write_block(struct play *play, unsigned slot)
+{
+    const size_t page = ls_memory_page();
+    const struct block *const block = &pool.blocks[slot];
+    play->content_of[slot] = ++play->contents;
+    for (size_t i = 0; i < block->size / page; i++)
+        play->pages[block->offset / page + i] = play->contents;
+}
+
+static void check_block(const struct play *play, const struct handle *handle,
+                        uint64_t content)
+{
+    const size_t page = ls_memory_page();
+    const struct block *const block = &pool.blocks[handle->slot];
+    if (!block->used || block->number != handle->number)
+        fail_msg("block %llu is read, and its slot has %llu",
+                 (unsigned long long)handle->number,
+                 (unsigned long long)block->number);
+    for (size_t i = 0; i < block->size / page; i++)
+        assert_int_equal(play->pages[block->offset / page + i], content);
+}
+
+static void check_all(const struct play *play)
+{
+    for (unsigned i = 0; i < play->n_readers; i++)
+        for (unsigned h = 0; h < play->readers[i].n_held; h++)
+            if (!play->readers[i].dead)
+                check_block(play, &play->readers[i].held[h],
+                            play->content_of[play->readers[i].held[h].slot]);
+}
+
+static void push(struct reader *reader, struct handle handle)
+{
+    if (reader->n_queue < QUEUE) /* else it is lost */
+        reader->queue[reader->n_queue++] = handle;
+}
+
+static void owner_lends(struct play *play)
+{
+    unsigned slot;
+    uint64_t to = 0;
+    const size_t pages = 1 + draw(play, 6);
+    if (!block_pool_take(&pool, pages * ls_memory_page(), &slot))
+        return;
+    write_block(play, slot);
+    check_all(play);
+    for (unsigned i = 0; i < play->n_readers; i++)
+        if (pool.readers[i].row != NULL && draw(play, 3) != 0)
+            to |= UINT64_C(1) << i;
+    if (to == 0) {
+        block_pool_give_back(&pool, slot);
+        return;
+    }
+    const uint64_t number = block_pool_lend(&pool, slot, to, false);
+    for (unsigned i = 0; i < play->n_readers; i++)
+        if ((to >> i & 1) != 0) {
+            play->readers[i].last = number;
+            push(&play->readers[i],
+                 (struct handle){pool.readers[i].session, number, slot});
+        }
+}
+
+static void owner_passes(struct play *play, unsigned i)
+{
+    if (pool.readers[i].row != NULL)
+        push(&play->readers[i],
+             (struct handle){pool.readers[i].session, play->readers[i].last,
+                             BLOCK_SLOTS});
+}
+
+/* One store of a reader. */
+static void reader_hears(struct play *play, unsigned i)
+{
+    struct reader *const r = &play->readers[i];
+    if (r->half) {
+        block_row_pass(NULL, &rows[i], r->held[r->n_held - 1].number);
+        r->half = false;
+        return;
+    }
+    if (r->n_queue == 0)
+        return;
+    const struct handle handle = r->queue[0];
+    memmove(r->queue, r->queue + 1, --r->n_queue * sizeof *r->queue);
+    if (handle.session != r->session || r->session == 0)
+        return;
+    if (handle.slot == BLOCK_SLOTS) {
+        block_row_pass(NULL, &rows[i], handle.number);
+    } else if (block_is_new(&rows[i], handle.number) && r->n_held < QUEUE) {
+        block_row_claim(NULL, &rows[i], handle.slot, handle.number);
+        r->held[r->n_held++] = handle;
+        r->half = true;
+        check_all(play);
+    }
+}
+
+static void reader_is_done(struct play *play, unsigned i)
+{
+    struct reader *const r = &play->readers[i];
+    if (r->n_held == 0 || r->half)
+        return;
+    const unsigned which = draw(play, r->n_held);
+    block_row_done(NULL, &rows[i], r->held[which].slot, r->held[which].number);
+    r->held[which] = r->held[--r->n_held];
+}
+
+static void network_fails(struct play *play, unsigned i)
+{
+    struct reader *const r = &play->readers[i];
+    if (r->n_queue == 0)
+        return;
+    const unsigned a = draw(play, r->n_queue), b = draw(play, r->n_queue);
+    const struct handle handle = r->queue[a];
+    switch (draw(play, 4)) {
+    case 0: /* a connection breaks */
+        r->n_queue = a;
+        break;
+    case 1: /* one is late */
+        r->queue[a] = r->queue[b];
+        r->queue[b] = handle;
+        break;
+    case 2: /* one is lost */
+        r->queue[a] = r->queue[--r->n_queue];
+        break;
+    default: /* one comes twice */
+        push(r, handle);
+    }
+}
+
+/* It is killed; some time after that its memory has no owner; and another one
+ * begins in its place. Or it ends its session, when it reads nothing. */
+static void life(struct play *play, unsigned i)
+{
+    struct reader *const r = &play->readers[i];
+    if (r->dead) {
+        block_pool_remove(&pool, i);
+        r->dead = false;
+        r->n_held = 0;
+        r->half = false;
+        r->session = 0;
+    } else if (r->session == 0) {
+        if (pool.readers[i].row != NULL)
+            block_pool_remove(&pool, i);
+        r->session = ++play->sessions;
+        block_row_begin(NULL, &rows[i], r->session);
+        block_pool_add(&pool, i, &rows[i], r->session);
+    } else if (draw(play, 2) == 0) {
+        r->dead = true;
+    } else if (r->n_held == 0) {
+        block_store(NULL, &rows[i].session, 0);
+        r->session = 0;
+    }
+}
+
+static void step(struct play *play)
+{
+    const unsigned i = draw(play, play->n_readers);
+    const bool dead = play->readers[i].dead;
+    switch (draw(play, 16)) {
+    case 0:
+        life(play, i);
+        break;
+    case 1:
+        network_fails(play, i);
+        break;
+    case 2:
+        owner_passes(play, i);
+        break;
+    case 3:
+    case 4:
+    case 5:
+    case 6:
+    case 7:
+        owner_lends(play);
+        break;
+    case 8:
+    case 9:
+    case 10:
+    case 11:
+        if (!dead)
+            reader_hears(play, i);
+        break;
+    default:
+        if (!dead)
+            reader_is_done(play, i);
+    }
+    check_all(play);
+}
+
+/* All that is on its way comes, all is read, all who died are known. */
+static void settle(struct play *play)
+{
+    for (unsigned i = 0; i < play->n_readers; i++) {
+        struct reader *const r = &play->readers[i];
+        if (r->dead)
+            life(play, i);
+        r->n_queue = 0;
+        owner_passes(play, i);
+        while (r->n_queue != 0 || r->half)
+            reader_hears(play, i);
+        while (r->n_held != 0)
+            reader_is_done(play, i);
+    }
+    block_pool_sweep(&pool);
+    assert_int_equal(pool.n, 0);
+}
+
+TEST(in_every_schedule_none_is_overwritten_and_none_is_lost)
+{
+    const struct seeds seeds = seeds_of(2000);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
+        struct play *const play = calloc(1, sizeof *play);
+        assert_non_null(play);
+        ls_rng_seed(&play->rng, seed, 11);
+        play->n_readers = 1 + draw(play, READERS);
+        begin(0);
+        for (unsigned i = 0; i < STEPS; i++)
+            step(play);
+        settle(play);
+        free(play);
+    }
+}

@@ -1,0 +1,303 @@
+/* Payloads in shared memory between real processes, whose readers are killed in
+ * their handlers, at any instant, again and again: no other reader ever sees
+ * what was not sent, and every block comes back. KILLS=500 kills as many. And
+ * an owner that is killed while a payload of its own is read. */
+#define _GNU_SOURCE /* mkdtemp */
+#include <fcntl.h>
+#include <glob.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/sanitized.h"
+#include "blocks_inside.h"
+#include "lockstep/random.h"
+#include "test.h"
+#include "world_fixture.h"
+
+#define KIB  1024u
+#define WITH 64u /* bytes between two that are looked at */
+
+struct child {
+    pid_t pid;
+    int to, from; /* own */
+};
+
+/* ---- in a child -------------------------------------------------------- */
+
+struct reader {
+    int to;
+    struct counter let_on; /* how often it was */
+    bool told, bad;
+    uint64_t n;
+};
+
+static void must(bool good)
+{
+    if (!good) {
+        (void)fprintf(stderr, "a process fails: %s\n", ls_error_text());
+        _exit(1);
+    }
+}
+
+static char hear(int fd)
+{
+    char what = 0;
+    return read(fd, &what, 1) == 1 ? what : '\0';
+}
+
+static void say(int fd, char what)
+{
+    must(write(fd, &what, 1) == 1);
+}
+
+static ls_node *new_node(uint32_t id, const char *peer)
+{
+    char bind[64];
+    struct ls_node_options options;
+    ls_node *node = NULL;
+    ls_node_options_init(&options);
+    (void)snprintf(bind, sizeof bind, "tcp://%s:*", loopback());
+    options.job = "blocks-kill";
+    options.id = id;
+    options.bind = bind;
+    options.attach = &peer;
+    options.n_attach = peer == NULL ? 0 : 1;
+    options.world_size = peer == NULL ? 1 : 2;
+    options.world_max = 8;
+    options.start_timeout_ms = LONG_MS;
+    options.heartbeat_ms = 50;
+    options.silence_ms = 20000;
+    options.shared_bytes = 2048 * KIB;
+    options.insecure = true; /* its secret would be made anew each time */
+    must(ls_node_create(&node, &options) == LS_OK);
+    return node;
+}
+
+static bool is_whole(const struct ls_event *event)
+{
+    const uint8_t *const data = event->data;
+    for (size_t at = 0; at < event->size; at += WITH)
+        if (data[at] != (uint8_t)(data[0] + at / WITH))
+            return false;
+    return true;
+}
+
+static int on_large(void *self, const struct ls_event *event)
+{
+    struct reader *const reader = self;
+    for (int i = 0; i < 3; i++)
+        reader->bad = reader->bad || !is_whole(event);
+    if (!reader->told)
+        say(reader->to, 'h');
+    reader->told = true;
+    reader->n++;
+    return LS_OK;
+}
+
+/* It is held until the parent says so. */
+static int on_hold(void *self, const struct ls_event *event)
+{
+    struct reader *const reader = self;
+    say(reader->to, 'h');
+    must(counter_reaches(&reader->let_on, 1));
+    reader->bad = reader->bad || !is_whole(event);
+    say(reader->to, reader->bad ? 'b' : 'w');
+    return LS_OK;
+}
+
+/* Until it is told to end; or is killed. */
+static void be_reader(uint32_t id, const char *peer, int to, int from)
+{
+    struct reader reader = {.to = to};
+    ls_node *node = new_node(id, peer);
+    counter_init(&reader.let_on);
+    must(ls_on(node, "large", on_large, &reader) == LS_OK);
+    must(ls_on(node, "hold", on_hold, &reader) == LS_OK);
+    must(ls_node_start(node) == LS_OK);
+    say(to, 'r');
+    while (hear(from) != 'q')
+        counter_add(&reader.let_on, 1);
+    must(ls_node_destroy(&node) == LS_OK);
+    must(!reader.bad && reader.n > 0);
+    _exit(0);
+}
+
+static void emit(ls_node *node, const char *event, uint8_t first, size_t size)
+{
+    static uint8_t data[256 * KIB];
+    for (size_t at = 0; at < size; at += WITH)
+        data[at] = (uint8_t)(first + at / WITH);
+    must(ls_emit(node, event, data, size) == LS_OK);
+}
+
+/* Those of the dead too: it is known when they are gone. */
+static void await_blocks(ls_node *node)
+{
+    const int64_t deadline = long_deadline();
+    unsigned left = 1;
+    while (left != 0) {
+        must(ls_now(ls_runtime_threads()) < deadline);
+        transport_lock(node->transport);
+        blocks_reap(node);
+        left = node->blocks->pool.n;
+        transport_unlock(node->transport);
+        (void)sched_yield();
+    }
+}
+
+static void be_owner(int to, int from)
+{
+    struct ls_node_stats stats = {0};
+    struct ls_rng rng;
+    ls_node *node = new_node(100, NULL);
+    must(ls_node_start(node) == LS_OK);
+    const char *const at = ls_node_endpoint(node);
+    must(write(to, at, strlen(at) + 1) == (ssize_t)strlen(at) + 1);
+    ls_rng_seed(&rng, 1, 1);
+    must(hear(from) == 'g');
+    must(fcntl(from, F_SETFL, O_NONBLOCK) == 0);
+    for (unsigned i = 0; hear(from) != 'q'; i++)
+        emit(node, "large", (uint8_t)i,
+             64 * KIB + ls_rng_below(&rng, 190 * KIB));
+    ls_node_stats(node, &stats);
+    must(stats.blocks > 0);
+    await_blocks(node);
+    must(ls_node_destroy(&node) == LS_OK);
+    _exit(0);
+}
+
+static void be_owner_that_dies(int to, int from)
+{
+    struct ls_node_stats stats = {0};
+    ls_node *node = new_node(100, NULL);
+    must(ls_node_start(node) == LS_OK);
+    const char *const at = ls_node_endpoint(node);
+    must(write(to, at, strlen(at) + 1) == (ssize_t)strlen(at) + 1);
+    must(hear(from) == 'g');
+    while (stats.blocks == 0) {
+        emit(node, "large", 7, 64 * KIB);
+        ls_node_stats(node, &stats);
+    }
+    emit(node, "hold", 9, 200 * KIB);
+    (void)hear(from);
+    _exit(0);
+}
+
+/* ---- the test's own ---------------------------------------------------- */
+
+static void start(struct child *child, void (*owner)(int to, int from),
+                  uint32_t id, const char *peer)
+{
+    int in[2], out[2];
+    assert_int_equal(pipe(in), 0);
+    assert_int_equal(pipe(out), 0);
+    child->pid = fork();
+    assert_true(child->pid >= 0);
+    if (child->pid == 0) {
+        (void)close(in[1]);
+        (void)close(out[0]);
+        if (owner != NULL)
+            owner(out[1], in[0]);
+        be_reader(id, peer, out[1], in[0]);
+    }
+    (void)close(in[0]);
+    (void)close(out[1]);
+    child->to = in[1];
+    child->from = out[0];
+}
+
+/* how: 0: it is told to end, and must do so well. */
+static void end(struct child *child, int how)
+{
+    int status;
+    if (how == 0)
+        assert_int_equal(write(child->to, "q", 1), 1);
+    else
+        assert_int_equal(kill(child->pid, how), 0);
+    assert_int_equal(waitpid(child->pid, &status, 0), child->pid);
+    if (how == 0)
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    (void)close(child->to);
+    (void)close(child->from);
+}
+
+static void hear_address(const struct child *owner, char *out)
+{
+    size_t n = 0;
+    do
+        assert_int_equal(read(owner->from, out + n, 1), 1);
+    while (out[n++] != '\0');
+}
+
+/* The killed may leave sockets: in a folder of this test. */
+static char folder[32];
+
+static int set_up(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/lockstep-blocks-XXXXXX");
+    return mkdtemp(folder) == NULL || setenv("XDG_RUNTIME_DIR", folder, 1) != 0;
+}
+
+static int tear_down(void **state)
+{
+    char path[64];
+    glob_t found;
+    (void)state;
+    (void)snprintf(path, sizeof path, "%s/lockstep/*", folder);
+    if (glob(path, 0, NULL, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            (void)unlink(found.gl_pathv[i]);
+        globfree(&found);
+    }
+    path[strlen(path) - 2] = '\0';
+    return rmdir(path) != 0 || rmdir(folder) != 0;
+}
+
+EACH_TEST(set_up, tear_down)
+
+TEST(readers_are_killed_in_their_handlers_and_nothing_is_wrong_or_lost)
+{
+    const char *const count = getenv("KILLS");
+    const int kills = count != NULL ? atoi(count) : SANITIZED ? 4 : 12;
+    char at[LS_ENDPOINT_MAX + 1];
+    struct child owner, steady, victim;
+    struct ls_rng rng;
+    ls_rng_seed(&rng, 1, 2);
+    start(&owner, be_owner, 0, NULL);
+    hear_address(&owner, at);
+    start(&steady, NULL, 1, at);
+    assert_int_equal(hear(steady.from), 'r');
+    assert_int_equal(write(owner.to, "g", 1), 1);
+    for (int i = 0; i < kills; i++) {
+        start(&victim, NULL, 2, at);
+        while (hear(victim.from) != 'h')
+            continue;
+        const int64_t until = ls_now(ls_runtime_threads()) +
+                              (int64_t)ls_rng_below(&rng, 5 * LS_NS_PER_MS);
+        while (ls_now(ls_runtime_threads()) < until)
+            continue;
+        end(&victim, SIGKILL);
+    }
+    end(&owner, 0);
+    end(&steady, 0);
+}
+
+TEST(what_a_killed_owner_has_lent_is_read_to_its_end)
+{
+    char at[LS_ENDPOINT_MAX + 1];
+    struct child owner, reader;
+    start(&owner, be_owner_that_dies, 0, NULL);
+    hear_address(&owner, at);
+    start(&reader, NULL, 1, at);
+    assert_int_equal(hear(reader.from), 'r');
+    assert_int_equal(write(owner.to, "g", 1), 1);
+    assert_int_equal(hear(reader.from), 'h'); /* "large" */
+    assert_int_equal(hear(reader.from), 'h'); /* "hold" */
+    end(&owner, SIGKILL);
+    assert_int_equal(write(reader.to, "g", 1), 1);
+    assert_int_equal(hear(reader.from), 'w');
+    end(&reader, 0);
+}
