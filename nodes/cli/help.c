@@ -523,6 +523,8 @@ static const char on_config[] =
     "    step_timeout_s: 60     for any wait within an iteration\n"
     "    heartbeat_ms: 250\n"
     "    silence_ms: 2000       after this a peer is lost\n"
+    "    shared_mib: 64         memory that a node shares with others of its\n"
+    "                           host; 0: none. Simulated: 0\n"
     "    insecure: false        true: no proof of identity\n"
     "  security: {mode: plain}  lockstep help security\n"
     "  nodes:\n"

@@ -79,6 +79,7 @@ static void read_world(struct plan_world *world, ls_config_section *section)
                           "%d is under two heartbeats of %d ms: everyone "
                           "would be taken for lost",
                           world->silence_ms, world->heartbeat_ms);
+    world->shared_mib = (int)ls_config_int(section, "shared_mib", -1, 0, 65536);
     world->insecure = ls_config_bool(section, "insecure", false);
 }
 
@@ -392,6 +393,8 @@ void plan_node_options(const struct plan *plan, struct ls_node_options *out)
     out->silence_ms = plan->world.silence_ms;
     at_least(&out->emit_timeout_ms, plan->patience_ms);
     out->insecure = plan->world.insecure;
+    if (plan->world.shared_mib >= 0)
+        out->shared_bytes = (size_t)plan->world.shared_mib << 20;
 }
 
 uint32_t plan_channel(const struct plan *plan)

@@ -1,5 +1,6 @@
-/* The barrier between processes, against raw libzmq that does the same two
- * rounds through a leader, in the same processes and in turn. */
+/* The barrier between processes, through memory that they share and by
+ * messages, against raw libzmq that does the same two rounds through a leader,
+ * in the same processes and in turn. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,15 +14,17 @@
 #define EPOCHS      200 /* in one round */
 #define WAIT_MS     60000
 #define MEMBERS_MAX 16
-#define N_KINDS     3
+#define N_NODES     2 /* of a process */
+#define N_KINDS     4
 
-static const char *const kinds[N_KINDS] = {"lockstep", "raw router", "raw pub"};
+static const char *const kinds[N_KINDS] = {"shared memory", "messages",
+                                           "raw router", "raw pub"};
 
 /* --- in a member's process ---------------------------------------------- */
 
 struct member {
-    ls_node *node;
-    ls_barrier *barrier;
+    ls_node *node[N_NODES]; /* by kind */
+    ls_barrier *barrier[N_NODES];
     struct raw *raw;
 };
 
@@ -31,31 +34,38 @@ static void must(int status, const char *what)
         bench_fail(what);
 }
 
-static void create_node(struct member *member, unsigned index, unsigned n,
-                        const char *bind, const char *seed)
+/* bind: "tcp", or the beginning of an address. */
+static void create_node(struct member *member, int kind, unsigned index,
+                        unsigned n, const char *bind, const char *seed)
 {
+    char address[160];
     struct ls_node_options options;
     ls_node_options_init(&options);
     options.id = index;
     options.world_size = n;
     options.start_timeout_ms = WAIT_MS;
+    options.job = kind == 0 ? "memory" : "messages";
+    if (kind != 0)
+        options.shared_bytes = 0;
+    (void)snprintf(address, sizeof address, "%s-%d", bind, kind);
     if (strncmp(bind, "ipc:", 4) == 0)
-        options.bind = bind;
+        options.bind = address;
     if (seed != NULL) {
         options.attach = &seed;
         options.n_attach = 1;
     }
-    must(ls_node_create(&member->node, &options), "create");
-    must(ls_barrier_create(&member->barrier, member->node, NULL), "barrier");
-    must(ls_node_open(member->node), "open");
+    must(ls_node_create(&member->node[kind], &options), "create");
+    must(ls_barrier_create(&member->barrier[kind], member->node[kind], NULL),
+         "barrier");
+    must(ls_node_open(member->node[kind]), "open");
 }
 
 static void wait_once(struct member *member, int kind)
 {
-    if (kind == 0)
-        must(ls_barrier_wait(member->barrier, 0, WAIT_MS, NULL), "wait");
+    if (kind < N_NODES)
+        must(ls_barrier_wait(member->barrier[kind], 0, WAIT_MS, NULL), "wait");
     else
-        raw_wait(member->raw, kind == 1 ? RAW_ROUTER : RAW_PUB);
+        raw_wait(member->raw, kind == N_NODES ? RAW_ROUTER : RAW_PUB);
 }
 
 /* "KIND": go through so many epochs; answer with ns an epoch. */
@@ -72,12 +82,14 @@ static void serve(struct member *member)
                        (bench_now() - start) / EPOCHS);
         parent_tell(line);
     }
-    ls_barrier_destroy(&member->barrier);
-    ls_node_destroy(&member->node);
+    for (int i = 0; i < N_NODES; i++) {
+        ls_barrier_destroy(&member->barrier[i]);
+        ls_node_destroy(&member->node[i]);
+    }
     raw_close(member->raw);
 }
 
-/* member INDEX N BIND RAW-BIND [SEED RAW-ENDPOINT*3] */
+/* member INDEX N BIND RAW-BIND [SEED*2 RAW-ENDPOINT*3] */
 static int run_member(char **arguments)
 {
     struct member member = {0};
@@ -85,21 +97,24 @@ static int run_member(char **arguments)
     char endpoints[3][128];
     const unsigned index = (unsigned)atoi(arguments[0]);
     const unsigned n = (unsigned)atoi(arguments[1]);
-    const char *seed = index == 0 ? NULL : arguments[4];
-    create_node(&member, index, n, arguments[2], seed);
+    for (int i = 0; i < N_NODES; i++)
+        create_node(&member, i, index, n, arguments[2],
+                    index == 0 ? NULL : arguments[4 + i]);
     if (index == 0) {
         member.raw = raw_lead(n, arguments[3], endpoints);
-        (void)snprintf(line, sizeof line, "%s %s %s %s",
-                       ls_node_endpoint(member.node), endpoints[0],
+        (void)snprintf(line, sizeof line, "%s %s %s %s %s",
+                       ls_node_endpoint(member.node[0]),
+                       ls_node_endpoint(member.node[1]), endpoints[0],
                        endpoints[1], endpoints[2]);
         parent_tell(line);
     } else {
         for (int i = 0; i < 3; i++)
             (void)snprintf(endpoints[i], sizeof endpoints[i], "%s",
-                           arguments[5 + i]);
+                           arguments[4 + N_NODES + i]);
         member.raw = raw_join(n, endpoints);
     }
-    must(ls_node_join(member.node), "join");
+    for (int i = 0; i < N_NODES; i++)
+        must(ls_node_join(member.node[i]), "join");
     parent_tell("ready");
     serve(&member);
     return 0;
@@ -115,7 +130,7 @@ struct world {
 struct measured {
     struct world *world;
     int kind;
-    char name[40];
+    char name[64];
 };
 
 static void start_world(struct world *world, unsigned n, const char *transport)
@@ -123,7 +138,7 @@ static void start_world(struct world *world, unsigned n, const char *transport)
     static int number;
     char bind[128], raw_bind[128], index[16], size[16];
     char leader[PROCESS_LINE_MAX], line[PROCESS_LINE_MAX];
-    char seed[4][128];
+    char seed[5][128];
     const int ipc = strcmp(transport, "ipc") == 0;
     world->n = n;
     number++;
@@ -136,14 +151,16 @@ static void start_world(struct world *world, unsigned n, const char *transport)
         (void)snprintf(bind, sizeof bind, ipc ? "ipc://%s/bus-%d-%u" : "tcp",
                        bench_folder(), number, i);
         const char *const arguments[] = {
-            "member", index,   size,    bind, raw_bind, i == 0 ? NULL : seed[0],
-            seed[1],  seed[2], seed[3], NULL};
+            "member", index,    size,
+            bind,     raw_bind, i == 0 ? NULL : seed[0],
+            seed[1],  seed[2],  seed[3],
+            seed[4],  NULL};
         process_start(&world->members[i], arguments);
         if (i > 0)
             continue;
         process_hear(&world->members[0], leader);
-        if (sscanf(leader, "%127s %127s %127s %127s", seed[0], seed[1], seed[2],
-                   seed[3]) != 4)
+        if (sscanf(leader, "%127s %127s %127s %127s %127s", seed[0], seed[1],
+                   seed[2], seed[3], seed[4]) != 5)
             bench_fail("the leader's addresses");
     }
     for (unsigned i = 0; i < n; i++)
@@ -193,11 +210,12 @@ static void compare(unsigned n, const char *transport,
     }
     bench_run(figures, N_KINDS, options);
     bench_print("barrier", figures, N_KINDS, options);
-    for (int i = 1; i < N_KINDS; i++) {
-        (void)snprintf(name, sizeof name, "%u processes, %s, ratio to %s", n,
-                       transport, kinds[i]);
+    for (int i = 0; i < N_NODES * 2; i++) {
+        const int own = i / 2, raw = N_NODES + i % 2;
+        (void)snprintf(name, sizeof name, "%u processes, %s, %s to %s", n,
+                       transport, kinds[own], kinds[raw]);
         bench_print_derived("barrier", name, "x",
-                            figures[0].median / figures[i].median, options);
+                            figures[own].median / figures[raw].median, options);
     }
     (void)fflush(stdout);
     end_world(&world);

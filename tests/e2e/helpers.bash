@@ -192,7 +192,8 @@ env: {prize: solved}
 END
 }
 
-# by_hand: job.yaml, of nodes that are started one by one, and may come back.
+# by_hand [KEYS]: job.yaml, of nodes that are started one by one, and may come back;
+# with these keys of the evaluator.
 by_hand() {
     export LOCKSTEP_PLUGIN_PATH=$plugins
     cat >job.yaml <<END
@@ -204,7 +205,7 @@ nodes:
   - {role: collector, on_loss: restart}
   - {role: evaluator, on_loss: restart}
 collector: {steps: 20}
-evaluator: {episodes: 2, solved: 1000}
+evaluator: {episodes: 2, solved: 1000${1+, $1}}
 END
 }
 

@@ -46,6 +46,7 @@ is() {
 @test "samples_per_work: 0, and a collector is there to evaluate" {
     run --separate-stderr "$LOCKSTEP" run "$job" --as sim --json --timeout 200 \
         --set coordinator.samples_per_work=0 --set coordinator.iterations=0 \
+        --set coordinator.eval_interval_s=0 \
         --set evaluator.solved=12
     [ "$status" -eq 0 ] || { echo "$stderr" >&2; false; }
     last_line "$output"

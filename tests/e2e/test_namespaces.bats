@@ -238,7 +238,7 @@ all_fail() {
 job: five
 plugin: cartpole
 nodes: [{role: learner}, {role: collector, count: 3}, {role: evaluator}]
-world: {insecure: true}
+world: {insecure: true, shared_mib: 0}
 stop: {env_step: 2000}
 END
     for ((i = 1; i <= hosts; i++)); do

@@ -77,7 +77,7 @@ told() {
     # By a limit: a verdict comes when it comes, in what is discarded.
     all+=(--set evaluator.solved=501 --set stop.env_step=9216)
     exit=1
-    for seed in 1 9; do
+    for seed in ${SEEDS:-1}; do
         learn whole --as sim --seed "$seed" --event-log whole.log "${all[@]}"
         for epoch in $(saved whole); do
             cut whole cut
@@ -107,7 +107,7 @@ told() {
     exit=1 # these are long, so that they are killed before they end
     for as_seed in "sim 0" "threads 3" "processes 3"; do
         args=(--as "${as_seed% *}" --seed "${as_seed#* }" "${all[@]}"
-            --set evaluator.solved=501 --set stop.env_step=30000)
+            --set evaluator.solved=501 --set stop.env_step=18000)
         rm -rf whole
         learn whole "${args[@]}"
         killed_at $((n += 2)) "${args[@]}"

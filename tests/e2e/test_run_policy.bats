@@ -64,7 +64,7 @@ kill_and_solve() {
     kill -9 "${nodes[0]}"
     comes_back 0
     event run '"evaluation"'
-    [ "$(field train_iter)" -gt 10 ]
+    [ "$(field train_iter)" -ge 10 ]
     ends_solved
     [ "$(restarts_of 0)" = 1 ]
     [[ $err =~ all\ nodes\ go\ on\ from\ epoch\ [1-9][0-9]*0$'\n' ]]

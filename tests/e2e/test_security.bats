@@ -42,7 +42,7 @@ kept_out() {
         [ ! -e "/proc/$pid/fd/4" ] ||
             [[ $(readlink "/proc/$pid/fd/4") != pipe:* ]]
     done
-    [ -z "$(ls -A "$XDG_RUNTIME_DIR")" ]
+    [ -z "$(find "$XDG_RUNTIME_DIR" -type f)" ]
     ends_solved
     [[ $err != *"$secret"* ]]
 }

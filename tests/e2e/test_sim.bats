@@ -163,6 +163,12 @@ unharmed() {
     found no-retransmit
 }
 
+@test "members of one host hold in shared memory, too" {
+    job=$barrier
+    holds 40 --set world.shared_mib=1
+    holds 40 --nodes 9 --set world.shared_mib=1
+}
+
 @test "a barrier whose answers count in any epoch is found out" {
     found ack-without-epoch
 }

@@ -90,7 +90,7 @@ becomes() {
 }
 
 @test "nodes that were started by hand: found without a file; one that is gone" {
-    by_hand
+    by_hand 'every: 1000' # nobody reads what it says
     three
     event n0 '"progress"'
     status --json out/job/1
@@ -199,7 +199,7 @@ becomes() {
 }
 
 @test "an orderly stop is no failure where that is asked for, and the run goes on later" {
-    by_hand
+    by_hand 'every: 1000' # nobody reads what it says
     three --stop-is-done
     event n0 '"progress"'
     kill -TERM "${pid_of[n1]}"

@@ -45,6 +45,7 @@ static const struct row {
     {"world.step_timeout_s", "9", ALL, "", "", "tests/e2e/test_waits.bats"},
     {"world.heartbeat_ms", "100", ALL, "", "", "tests/e2e/test_run_policy.bats"},
     {"world.silence_ms", "900", ALL, "", "", "tests/e2e/test_run_policy.bats"},
+    {"world.shared_mib", "8", ALL, "", "", "tests/e2e/test_sim.bats"},
     {"world.insecure", "true", ALL, "", "", "tests/e2e/test_security.bats"},
     {"world.leases", "tcp://127.0.0.1:4000", ALL, "nodes.1", "{role: X, replicas: 1}",
      "tests/nodes/test_plan_lease.c"},

@@ -119,8 +119,8 @@ static int sim_take(ls_runtime *runtime, const char *path, const uint8_t *key,
 {
     (void)deadline;
     ls_simulation *const simulation = simulation_of(runtime);
+    ls_sim_may_switch(simulation); /* offers may end meanwhile */
     const struct sim_offer *offer = simulation->offers;
-    ls_sim_may_switch(simulation);
     while (offer != NULL && (strcmp(offer->path, path) != 0 ||
                              sim_host(offer->base.runtime)->dead))
         offer = offer->next;

@@ -74,9 +74,18 @@ void blocks_part(ls_node *node, struct peer *peer)
     if (peer->blocks == NULL)
         return;
     peer->blocks->over = true;
+    if (peer->blocks->lends)
+        (void)atomic_fetch_sub(&node->n_near, 1);
     peer->blocks->lends = false;
     peer->blocks = NULL;
+    blocks_tell_news(node);
     blocks_reap(node);
+}
+
+void blocks_tell_news(ls_node *node)
+{
+    (void)atomic_fetch_add(&node->blocks->news, 1);
+    ls_word_wake(node->runtime, &node->blocks->news);
 }
 
 static void free_pair(struct blocks *blocks, struct block_pair *pair)
@@ -92,7 +101,8 @@ static void free_pair(struct blocks *blocks, struct block_pair *pair)
  * more. */
 static void reap(struct blocks *blocks, struct block_pair *pair)
 {
-    if (!pair->over || pair->busy || atomic_load(&pair->n_held) != 0)
+    if (!pair->over || pair->busy || pair->listened != 0 ||
+        atomic_load(&pair->n_held) != 0)
         return;
     if (pair->row != NULL)
         block_store(blocks->touched, &pair->row->session, 0);
@@ -113,8 +123,7 @@ void blocks_reap(ls_node *node)
 
 /* ---- lending ----------------------------------------------------------- */
 
-/* Whether it may be lent to; if not yet, it is asked. */
-static bool is_reader(ls_node *node, struct peer *peer)
+bool blocks_is_pair(ls_node *node, struct peer *peer)
 {
     struct block_pair *const pair = blocks_pair(node, peer);
     if (pair == NULL || pair->lends)
@@ -130,7 +139,7 @@ bool blocks_reach(ls_node *node, struct peer *const *to, size_t n, size_t size)
 {
     bool all = n != 0 && size >= BLOCK_LEAST_BYTES;
     for (size_t i = 0; i < n && size >= BLOCK_LEAST_BYTES; i++)
-        all = is_reader(node, to[i]) && all;
+        all = blocks_is_pair(node, to[i]) && all;
     return all;
 }
 

@@ -5,14 +5,17 @@
 #include "block_pool.h"
 #include "blocks.h"
 #include "bus.h"
+#include "line.h"
 
-#define BLOCKS_MAGIC UINT64_C(0x31636f6c62736c00) /* "\0lsbloc1" */
+#define BLOCKS_MAGIC UINT64_C(0x32636f6c62736c00) /* "\0lsbloc2" */
 
 /* How a memory begins; blocks follow. */
 struct block_words {
     uint64_t magic;
     uint64_t proof[2]; /* what its owner has told on the bus */
     struct block_row rows[BLOCK_READERS]; /* by the place of a pair here */
+    ls_word asleep;                       /* threads that wait for lines */
+    struct line lines[BLOCK_READERS];     /* what it says; by the same place */
 };
 
 /* What is said on the channel. */
@@ -60,6 +63,10 @@ struct block_pair {
     atomic_uint n_held;
     struct block_hold holds[BLOCK_SLOTS];
 
+    uint32_t heard; /* of its line */
+
+    unsigned listened; /* threads that have its memory before them */
+
     /* as the owner of blocks */
     bool lends;
     uint64_t last;      /* that was sent to it */
@@ -82,6 +89,8 @@ struct blocks {
     ls_thread *worker;                       /* of blocks_meet.c */
     bool stopping;
     int64_t tick_at;
+    ls_word news; /* a pair has come, or is over */
+    unsigned ear; /* the place whose line was read last */
 };
 
 static inline size_t blocks_begin(void)
@@ -93,6 +102,10 @@ static inline size_t blocks_begin(void)
 /* The pair with a peer, in these lives; made if need be. NULL: there is none,
  * and cannot be. */
 struct block_pair *blocks_pair(ls_node *node, struct peer *peer);
+/* Whether they are a pair; if not yet, the other is asked. */
+bool blocks_is_pair(ls_node *node, struct peer *peer);
+/* Have those that listen look who is there. */
+void blocks_tell_news(ls_node *node);
 /* Let go of pairs that are over. */
 void blocks_reap(ls_node *node);
 

@@ -97,15 +97,19 @@ void blocks_say_passed(ls_node *node, const struct block_pair *pair)
 /* ---- what is heard ----------------------------------------------------- */
 
 /* Both have the memory of the other, and it has a row for this node. */
-static void begin_to_lend(struct blocks *blocks, struct block_pair *pair)
+static void begin_to_lend(ls_node *node, struct block_pair *pair)
 {
     if (pair->over || pair->lends || pair->memory == NULL ||
         pair->answer.session == 0)
         return;
     const struct block_words *const words = ls_memory_data(pair->memory);
-    block_pool_add(&blocks->pool, pair->place, &words->rows[pair->answer.row],
-                   pair->answer.session);
+    block_pool_add(&node->blocks->pool, pair->place,
+                   &words->rows[pair->answer.row], pair->answer.session);
     pair->lends = true;
+    (void)atomic_fetch_add(&node->n_near, 1);
+    node->loop.near_made = true;
+    bus_look_after(node);
+    blocks_tell_news(node);
 }
 
 static void heard(ls_node *node, struct block_pair *pair,
@@ -124,7 +128,7 @@ static void heard(ls_node *node, struct block_pair *pair,
         if (pair->offered && pair->answer.session == 0 &&
             notice->window >= 2 * (uint64_t)WIRE_CHUNK_BYTES) {
             pair->answer = *notice;
-            begin_to_lend(blocks, pair);
+            begin_to_lend(node, pair);
             ls_cond_signal(&blocks->work); /* for the end of the offer */
         }
         break;
@@ -245,7 +249,8 @@ static struct block_notice begin_to_read(ls_node *node, struct block_pair *pair,
         pair->session = ls_entropy(node->runtime);
     pair->row = &words->rows[pair->place];
     block_row_begin(blocks->touched, pair->row, pair->session);
-    begin_to_lend(blocks, pair);
+    line_begin(blocks->touched, &words->lines[pair->place]);
+    begin_to_lend(node, pair);
     ls_log_info("bus: node %u and this one share memory", pair->id);
     return (struct block_notice){.said = BLOCKS_TAKEN,
                                  .to = pair->life,

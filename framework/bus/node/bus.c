@@ -473,10 +473,14 @@ static int64_t look_after(ls_node *node)
     const int64_t next = look_after_world(node, now);
     const bool room = node->loop.room_made;
     node->loop.room_made = false;
+    const bool near = node->loop.near_made;
+    node->loop.near_made = false;
     transport_unlock(node->transport);
     early_hand_on(node);
     if (room)
         channels_room(node);
+    if (near)
+        channels_near_made(node);
     links_sync_interests(node);
     const int status = atomic_exchange(&node->loop.interrupt_soon, 1);
     if (status != 1)

@@ -71,6 +71,7 @@ struct loop {
     atomic_bool chores;        /* it has to look after things */
     atomic_int interrupt_soon; /* ls_node_interrupt_soon(); or 1: none */
     bool room_made;            /* under the lock: where a channel found none */
+    bool near_made;            /* the same: a node has become near */
     int64_t now;               /* when it last looked */
     struct message_list spare; /* empty messages */
     struct message_list arrived; /* to be dispatched */
@@ -148,7 +149,8 @@ struct ls_node {
     struct news news;
     struct batch batch;
     struct refusals refusals;
-    struct blocks *blocks; /* own; NULL: no large payload yet */
+    struct blocks *blocks; /* own; NULL: no pair yet */
+    atomic_uint n_near;    /* pairs; of blocks.c, changed under the lock */
     ls_cond changed;       /* the world, a limit, an end */
 
     struct {

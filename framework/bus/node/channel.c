@@ -17,6 +17,7 @@ struct ls_channel {
     bool closed;
     bool closing; /* a thread in close waits, and frees it */
     unsigned running;
+    struct line_listener listener;
 };
 
 const char *channels_open(ls_node *node)
@@ -173,6 +174,21 @@ void channels_message(ls_node *node, const struct wire_header *header,
         calls_stray(node, header, data, size);
 }
 
+void channels_near(ls_node *node, const struct channel_note *note)
+{
+    ls_mutex_lock(&node->router.lock);
+    ls_channel *channel = find_open(node, note->name, note->name_size);
+    if (channel != NULL) {
+        channel->running++;
+        ls_mutex_unlock(&node->router.lock);
+        channel->ops->message(channel->self, note->from, note->incarnation,
+                              note->data, note->size);
+        ls_mutex_lock(&node->router.lock);
+        end_op(node, channel);
+    }
+    ls_mutex_unlock(&node->router.lock);
+}
+
 /* Its frames stay until then, and its pool may be gone. */
 static void release_message(void *data, void *hint)
 {
@@ -264,6 +280,18 @@ static void tell_room(const ls_channel *channel, const void *nothing)
 void channels_room(ls_node *node)
 {
     tell_all(node, tell_room, NULL);
+}
+
+static void tell_near(const ls_channel *channel, const void *nothing)
+{
+    (void)nothing;
+    if (channel->ops->near != NULL)
+        channel->ops->near(channel->self);
+}
+
+void channels_near_made(ls_node *node)
+{
+    tell_all(node, tell_near, NULL);
 }
 
 static void tell_closed(const ls_channel *channel, const void *nothing)
@@ -497,6 +525,37 @@ int ls_channel_send(ls_channel *channel, uint32_t to, const void *data,
                     size_t size)
 {
     return send_to(channel->node, channel->name, to, NULL, 0, data, size);
+}
+
+int ls_channel_send_near(ls_channel *channel, uint32_t to, const void *data,
+                         size_t size)
+{
+    ls_node *node = channel->node;
+    const int status = check_send(node, channel->name, size);
+    if (status != LS_OK)
+        return status;
+    transport_lock(node->transport);
+    struct peer *peer = world_find(node, to);
+    const bool sent =
+        peer != NULL && member_is_here(&peer->member) &&
+        lines_send(node, peer, channel->name, channel->name_size, data, size);
+    transport_unlock(node->transport);
+    return sent ? LS_OK : ls_channel_send(channel, to, data, size);
+}
+
+bool ls_channel_is_near(const ls_channel *channel)
+{
+    return lines_any(channel->node);
+}
+
+int ls_channel_listen(ls_channel *channel, int64_t deadline)
+{
+    return lines_listen(channel->node, &channel->listener, deadline);
+}
+
+void ls_channel_ring(ls_channel *channel)
+{
+    lines_ring(channel->node, &channel->listener);
 }
 
 int ls_channel_send_two(ls_channel *channel, uint32_t to, const void *head,

@@ -5,6 +5,7 @@
 
 #include "lockstep/channel.h"
 
+#include "lines.h"
 #include "message.h"
 #include "wire.h"
 
@@ -34,6 +35,19 @@ bool channels_part(ls_node *node, const struct wire_header *header,
  *         there is. */
 int channels_send_part(ls_node *node, const char *name, uint32_t to,
                        struct payload *payload, size_t *at, uint64_t body);
+/* A message that came through shared memory; its bytes are the caller's. */
+struct channel_note {
+    const char *name;
+    size_t name_size;
+    uint32_t from;
+    uint64_t incarnation;
+    const void *data;
+    size_t size;
+};
+/* Run the op of its channel, if there is one. The thread that listens. */
+void channels_near(ls_node *node, const struct channel_note *note);
+/* Some have become near. */
+void channels_near_made(ls_node *node);
 void channels_renewed(ls_node *node, uint64_t incarnation);
 void channels_room(ls_node *node);
 /* ls_channel_send_reliable(), without a channel of this node's own. */

@@ -15,10 +15,6 @@
  *   there at once. It looks who sleeps after it has entered; a sleeper says
  * that it does, and goes to sleep only if somebody whom it knows to be missing
  * is still missing then.
- * - Waiting: a few looks while every member can have a core; then a core is
- *   yielded between looks, as long as that is cheap. A yield that took long
- *   says that somebody else needs the core: then the next waits sleep at once,
- *   first 32 of them, four times as many each time, until 256 waits went well.
  * - Whom a member waits for is the one that came last the time before, if that
  *   one is missing. */
 #include "room_core.h"
@@ -26,16 +22,6 @@
 #include <string.h>
 
 #include "room_parts.h"
-
-enum {
-    SPINS = 2000,
-    SPINS_PER_YIELD = 32, /* two that share a core by chance */
-    YIELDS = 64,
-    SULK_FIRST = 32,
-    SULK_MAX = 1 << 16,
-    GOOD_WAITS = 256,
-};
-#define YIELD_DEAR_NS (300 * LS_NS_PER_US)
 
 void core_call(struct room_core *core, int wait_ms)
 {
@@ -52,23 +38,11 @@ int64_t core_deadline(struct room_core *core)
     return core->deadline;
 }
 
-static void pause_core(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 void core_begin(struct room_core *core, double cores)
 {
     core->touched = ls_memory_touched(core->runtime);
     core->straggler = core->n - 1;
-    core->patience = (struct room_patience){
-        .spins = core->n <= cores && !core->touched ? SPINS : 0,
-        .yields = core->touched ? 2 : YIELDS,
-        .penalty = SULK_FIRST};
+    patience_begin(&core->patience, core->runtime, core->n, cores);
 }
 
 void core_store(struct room_core *core, ls_word *word, uint32_t value)
@@ -158,57 +132,29 @@ int core_sleep(struct room_core *core, const ls_word *word, uint32_t value,
     return status;
 }
 
-/* Give the core to others, and see what that costs. Returns whether to go on
- * like this. since: when it was had again; 0: not given away yet. */
-static bool yield(struct room_core *core, int64_t *since)
+/* What a member looks for, and may find an alarm instead. */
+struct sight {
+    const struct room_core *core;
+    const ls_word *word;
+    uint32_t value;
+    unsigned place;
+};
+
+static bool is_in_sight(void *self)
 {
-    struct room_patience *const p = &core->patience;
-    const int64_t before = *since != 0 ? *since : ls_now(core->runtime);
-    ls_yield_core(core->runtime);
-    *since = ls_now(core->runtime);
-    if (*since - before <= YIELD_DEAR_NS)
-        return true;
-    p->sulk = p->penalty;
-    p->good = 0;
-    if (p->penalty < SULK_MAX)
-        p->penalty *= 4;
-    return false;
+    const struct sight *const sight = self;
+    const struct room_core *const core = sight->core;
+    return room_reached(core_load(core, sight->word), sight->value) ||
+           core_load(core, &core->words[sight->place]->alarms) !=
+               core->known[sight->place];
 }
 
-/* Look for a while. Returns whether it has come, or there is an alarm of that
- * member. */
-static bool look(struct room_core *core, const ls_word *word, uint32_t value,
+/* Look for a while. */
+static void look(struct room_core *core, const ls_word *word, uint32_t value,
                  unsigned place)
 {
-    struct room_patience *const p = &core->patience;
-    const ls_word *const alarms = &core->words[place]->alarms;
-    int64_t since = 0;
-    if (p->sulk > 0) {
-        p->sulk--;
-        return room_reached(core_load(core, word), value);
-    }
-    for (unsigned i = 1; i <= p->spins; i++) {
-        if (room_reached(core_load(core, word), value) ||
-            core_load(core, alarms) != core->known[place])
-            return true;
-        if (i % SPINS_PER_YIELD == 0)
-            ls_yield_core(core->runtime);
-        else
-            pause_core();
-    }
-    for (unsigned i = 0; i < p->yields; i++) {
-        if (room_reached(core_load(core, word), value) ||
-            core_load(core, alarms) != core->known[place]) {
-            if (++p->good > GOOD_WAITS) {
-                p->good = 0;
-                p->penalty = SULK_FIRST;
-            }
-            return true;
-        }
-        if (!yield(core, &since))
-            return false;
-    }
-    return false;
+    struct sight sight = {core, word, value, place};
+    (void)patience_look(&core->patience, core->runtime, is_in_sight, &sight);
 }
 
 int core_end(struct room_core *core, uint32_t epoch, bool good)
@@ -260,7 +206,7 @@ static int wait_for(struct room_core *core, unsigned place, uint32_t epoch)
 {
     const ls_word *const word = &core->words[place]->entered;
     core->straggler = place;
-    (void)look(core, word, epoch, place);
+    look(core, word, epoch, place);
     for (;;) {
         const uint32_t value = core_load(core, word);
         if (room_reached(value, epoch))
@@ -407,7 +353,7 @@ int core_await(struct room_core *core, unsigned place, const ls_word *word,
                uint32_t value)
 {
     int status = LS_OK;
-    (void)look(core, word, value, place);
+    look(core, word, value, place);
     for (uint32_t now = core_load(core, word);
          !room_reached(now, value) && status == LS_OK;
          now = core_load(core, word))

@@ -8,6 +8,7 @@
 #ifndef LOCKSTEP_ROOM_CORE_H
 #define LOCKSTEP_ROOM_CORE_H
 
+#include "patience.h"
 #include "room_words.h"
 
 struct room_cause {
@@ -16,13 +17,6 @@ struct room_cause {
     unsigned who;      /* the place of the first that was lost, or gave up */
     uint64_t missing;  /* set: who had not entered */
     uint64_t excluded; /* set: who is not counted from now on */
-};
-
-/* How a member waits, and what it has found out about that. */
-struct room_patience {
-    unsigned spins, yields; /* looks at a word before it sleeps */
-    unsigned sulk;          /* waits that are left to sleep at once in */
-    unsigned penalty, good; /* the next sulk; waits since the last */
 };
 
 struct room_core {
@@ -49,7 +43,7 @@ struct room_core {
     int64_t grace_ns;
     int wait_ms;      /* of the operation */
     int64_t deadline; /* its own; 0: it has not had to wait yet */
-    struct room_patience patience;
+    struct patience patience;
     struct room_cause cause; /* of the last failure */
     bool same;      /* all have called the same in the last epoch, as far as
                      * this member has looked */

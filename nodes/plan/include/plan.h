@@ -76,6 +76,7 @@ struct plan_world {
     const char *dir; /* of ipc sockets; NULL: none named. borrow: config */
     int start_timeout_ms, step_timeout_ms;
     int heartbeat_ms, silence_ms;
+    int shared_mib;     /* -1: not named */
     bool insecure;      /* nobody is asked who he is: plan_security.h */
     const char *leases; /* where ids are given out; NULL: plan_lease_place().
                          * borrow: config */

@@ -200,6 +200,8 @@ int main(int argc, char **argv)
     options.topology = (enum ls_topology)topology_of(argv[3]);
     options.bind = argv[4];
     options.insecure = true; /* hosts that are namespaces of this one */
+    if (strncmp(options.bind, "tcp://198.18.", 13) == 0)
+        options.shared_bytes = 0;
     options.start_timeout_ms = WAIT_MS;
     options.attach = &seed;
     options.n_attach = strcmp(seed, argv[4]) == 0 ? 0 : 1;

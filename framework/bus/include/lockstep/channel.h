@@ -58,6 +58,9 @@ struct ls_channel_ops {
     /* A member for which ls_channel_send_reliable() had no room, on any
      * channel, has room again. NULL: not interested. */
     void (*room)(void *self);
+    /* Some members have become near: ls_channel_is_near() is true. NULL: not
+     * interested. */
+    void (*near)(void *self);
     /* Called by ls_channel_dispatch() on the dispatch thread, where it may run
      * user code. NULL: not used. */
     void (*dispatched)(void *self, int what);
@@ -90,6 +93,24 @@ LS_MUST_USE LS_API int ls_channel_send(ls_channel *channel, uint32_t to,
 LS_MUST_USE LS_API int ls_channel_send_two(ls_channel *channel, uint32_t to,
                                            const void *head, size_t head_size,
                                            const void *data, size_t size);
+
+/* As ls_channel_send(), for who is in ls_channel_listen() there: through shared
+ * memory, if both nodes are on one host (docs/shared-memory.md#lines), else as
+ * ls_channel_send(), after which they may come to share some. Whoever does not
+ * listen gets it when it next does, unless eight others follow before that: a
+ * protocol repeats what matters, by ls_channel_send(). No order with messages
+ * that are sent otherwise. Errors: as ls_channel_send(). */
+LS_MUST_USE LS_API int ls_channel_send_near(ls_channel *channel, uint32_t to,
+                                            const void *data, size_t size);
+/* Whether any member may send to this node so. */
+LS_API bool ls_channel_is_near(const ls_channel *channel);
+/* Run ops->message here for what members send so, on any channel of this node,
+ * until ls_channel_ring(), or at once if that was called since the last time,
+ * or nobody is near (any more). One thread at a time for each channel.
+ * deadline: of ls_now(). Errors: LS_ETIMEDOUT, without a text. */
+LS_MUST_USE LS_API int ls_channel_listen(ls_channel *channel, int64_t deadline);
+/* End ls_channel_listen(), or the next one. */
+LS_API void ls_channel_ring(ls_channel *channel);
 
 /* As ls_channel_send(), but it arrives exactly once, in order with the other
  * reliable messages and events that this node sends to that member, over broken

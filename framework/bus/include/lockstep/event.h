@@ -269,11 +269,14 @@ struct ls_node_stats {
                               * nodes of this host share */
     uint64_t blocks_full;    /* that would have, but found no room there: they
                               * went over the connections */
-    uint64_t blocked;        /* emits that had to wait for room */
-    int64_t blocked_ns;      /* how long they waited, in total */
-    uint32_t slowest;        /* the node that made emits wait longest */
-    int64_t slowest_ns;      /* how long, in total; 0: no emit waited */
-    size_t queued;           /* in the dispatch queue now */
+    uint64_t near;      /* control messages that went through that memory */
+    uint64_t near_lost; /* of other nodes, that were not read in time: who
+                         * sent them repeats what matters */
+    uint64_t blocked;   /* emits that had to wait for room */
+    int64_t blocked_ns; /* how long they waited, in total */
+    uint32_t slowest;   /* the node that made emits wait longest */
+    int64_t slowest_ns; /* how long, in total; 0: no emit waited */
+    size_t queued;      /* in the dispatch queue now */
     size_t queued_peak;
 };
 LS_API void ls_node_stats(ls_node *node, struct ls_node_stats *out);

@@ -129,8 +129,9 @@ struct ls_node_options {
     size_t max_payload_bytes; /* largest event; default 64 MiB, at most 1 GiB */
     /* Payloads of 64 KiB and more go to nodes of this host, of the same user,
      * through memory of so many bytes, which they read in place (event.h);
-     * its pages are taken as they are needed. 0: never, and from nobody. At
-     * most 64 GiB; default 64 MiB. docs/shared-memory.md#payloads */
+     * its pages are taken as they are needed. So do the messages of barriers,
+     * beside it. 0: never, and from nobody. At most 64 GiB; default 64 MiB.
+     * docs/shared-memory.md#payloads */
     size_t shared_bytes;
     int emit_timeout_ms; /* how long an emit delivered as BLOCK or RELIABLE
                           * waits for the slowest listener; default

@@ -1,0 +1,99 @@
+/* patience.h - how long to look at words of shared memory before one sleeps.
+ *
+ * A few looks while everybody who takes part can have a core; then a core is
+ * yielded between looks, as long as that is cheap. A yield that took long says
+ * that somebody else needs the core: then the next waits sleep at once, first
+ * 32 of them, four times as many each time, until 256 waits went well.
+ * Thread: owner.
+ * Source: docs/shared-memory.md, "How members wait". */
+#ifndef LOCKSTEP_PATIENCE_H
+#define LOCKSTEP_PATIENCE_H
+
+#include "shared_memory.h"
+
+enum {
+    PATIENCE_SPINS = 2000,
+    PATIENCE_SPINS_PER_YIELD = 32, /* two that share a core by chance */
+    PATIENCE_YIELDS = 64,
+    PATIENCE_SULK_FIRST = 32,
+    PATIENCE_SULK_MAX = 1 << 16,
+    PATIENCE_GOOD_WAITS = 256,
+};
+#define PATIENCE_YIELD_DEAR_NS (300 * LS_NS_PER_US)
+
+/* How somebody waits, and what it has found out about that. */
+struct patience {
+    unsigned spins, yields; /* looks before it sleeps */
+    unsigned sulk;          /* waits that are left to sleep at once in */
+    unsigned penalty, good; /* the next sulk; waits since the last */
+};
+
+/* n: who take part; cores: that they share. */
+static inline void patience_begin(struct patience *p, ls_runtime *runtime,
+                                  unsigned n, double cores)
+{
+    const bool touched = ls_memory_touched(runtime);
+    *p = (struct patience){.spins = n <= cores && !touched ? PATIENCE_SPINS : 0,
+                           .yields = touched ? 2 : PATIENCE_YIELDS,
+                           .penalty = PATIENCE_SULK_FIRST};
+}
+
+static inline void patience_pause(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Give the core to others, and see what that costs. Returns whether to go on
+ * like this. since: when it was had again; 0: not given away yet. */
+static inline bool patience_yield(struct patience *p, ls_runtime *runtime,
+                                  int64_t *since)
+{
+    const int64_t before = *since != 0 ? *since : ls_now(runtime);
+    ls_yield_core(runtime);
+    *since = ls_now(runtime);
+    if (*since - before <= PATIENCE_YIELD_DEAR_NS)
+        return true;
+    p->sulk = p->penalty;
+    p->good = 0;
+    if (p->penalty < PATIENCE_SULK_MAX)
+        p->penalty *= 4;
+    return false;
+}
+
+/* Look for a while. Returns whether what is waited for has come. */
+static inline bool patience_look(struct patience *p, ls_runtime *runtime,
+                                 bool (*has_come)(void *self), void *self)
+{
+    int64_t since = 0;
+    if (p->sulk > 0) {
+        p->sulk--;
+        return has_come(self);
+    }
+    for (unsigned i = 1; i <= p->spins; i++) {
+        if (has_come(self))
+            return true;
+        if (i % PATIENCE_SPINS_PER_YIELD != 0)
+            patience_pause();
+        else if (!patience_yield(p, runtime, &since))
+            return false;
+        since = 0;
+    }
+    for (unsigned i = 0; i < p->yields; i++) {
+        if (has_come(self)) {
+            if (++p->good > PATIENCE_GOOD_WAITS) {
+                p->good = 0;
+                p->penalty = PATIENCE_SULK_FIRST;
+            }
+            return true;
+        }
+        if (!patience_yield(p, runtime, &since))
+            return false;
+    }
+    return false;
+}
+
+#endif

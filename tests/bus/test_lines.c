@@ -1,0 +1,442 @@
+/* Control messages between the nodes of one host through shared memory: whole,
+ * in order, to the thread that listens; what is overwritten is counted. */
+#include <stdlib.h>
+
+#include "base/seeds.h"
+#include "line.h"
+#include "lockstep/channel.h"
+#include "lockstep/random.h"
+#include "network_fixture.h"
+#include "test.h"
+
+/* ---- a line ------------------------------------------------------------ */
+
+static struct line line;
+
+struct note {
+    uint32_t number, rest[59];
+};
+_Static_assert(sizeof(struct note) <= LINE_BYTES, "a note fits");
+
+static void write_note(uint32_t number)
+{
+    struct note note = {.number = number};
+    const size_t n = number % 59 + 1;
+    for (size_t i = 0; i < n; i++)
+        note.rest[i] = number;
+    line_write(NULL, &line, &note, sizeof note.number + n * sizeof *note.rest);
+}
+
+/* The next note: its number; 0: there is none. Fails if it is not whole. */
+static uint32_t read_note(uint32_t *heard, uint64_t *lost)
+{
+    unsigned char bytes[8 * LINE_WORDS];
+    struct note note;
+    const size_t size = line_read(NULL, &line, heard, lost, bytes);
+    if (size == 0)
+        return 0;
+    memcpy(&note, bytes, size);
+    const size_t n = note.number % 59 + 1;
+    assert_int_equal(size, sizeof note.number + n * sizeof *note.rest);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(note.rest[i], note.number);
+    return note.number;
+}
+
+TEST(what_is_written_is_read_once_in_order)
+{
+    uint32_t heard = 0;
+    uint64_t lost = 0;
+    line_begin(NULL, &line);
+    assert_int_equal(read_note(&heard, &lost), 0);
+    for (uint32_t number = 1; number <= 3 * LINE_SLOTS; number++) {
+        write_note(number);
+        if (number % 3 != 0)
+            continue;
+        for (uint32_t i = number - 2; i <= number; i++)
+            assert_int_equal(read_note(&heard, &lost), i);
+        assert_int_equal(read_note(&heard, &lost), 0);
+    }
+    assert_int_equal(lost, 0);
+}
+
+TEST(a_reader_that_is_behind_gets_the_last_ones_and_knows_how_many_it_missed)
+{
+    uint32_t heard = 0;
+    uint64_t lost = 0;
+    line_begin(NULL, &line);
+    for (uint32_t number = 1; number <= LINE_SLOTS + 5; number++)
+        write_note(number);
+    for (uint32_t number = 6; number <= LINE_SLOTS + 5; number++)
+        assert_int_equal(read_note(&heard, &lost), number);
+    assert_int_equal(read_note(&heard, &lost), 0);
+    assert_int_equal(lost, 5);
+}
+
+TEST(the_longest_fits)
+{
+    unsigned char bytes[LINE_BYTES], read[8 * LINE_WORDS];
+    uint32_t heard = 0;
+    uint64_t lost = 0;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(i * 7);
+    line_begin(NULL, &line);
+    line_write(NULL, &line, bytes, sizeof bytes);
+    assert_int_equal(line_read(NULL, &line, &heard, &lost, read), sizeof bytes);
+    assert_memory_equal(read, bytes, sizeof bytes);
+}
+
+enum { NOTES = 20000 };
+
+static void write_many(void *self)
+{
+    (void)self;
+    for (uint32_t number = 1; number <= NOTES; number++)
+        write_note(number);
+}
+
+TEST(a_reader_beside_the_writer_never_gets_half_of_one)
+{
+    ls_thread *writer = NULL;
+    uint32_t heard = 0, last = 0, read = 0;
+    uint64_t lost = 0;
+    line_begin(NULL, &line);
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &writer, "writer",
+                              write_many, NULL));
+    while (heard < NOTES) {
+        const uint32_t number = read_note(&heard, &lost);
+        if (number == 0)
+            continue;
+        assert_true(number > last);
+        last = number;
+        read++;
+    }
+    assert_ok(ls_thread_join(&writer, long_deadline()));
+    assert_int_equal(read + lost, NOTES);
+}
+
+TEST(whatever_a_line_says_reading_ends_and_stays_within_it)
+{
+    const struct seeds seeds = seeds_of(2000);
+    struct ls_rng rng;
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
+        unsigned char *const bytes = (unsigned char *)&line;
+        unsigned char read[8 * LINE_WORDS];
+        uint64_t lost = 0;
+        ls_rng_seed(&rng, seed, 0);
+        for (size_t i = 0; i < sizeof line; i++)
+            bytes[i] = (unsigned char)ls_rng_next(&rng);
+        uint32_t heard = (uint32_t)ls_rng_next(&rng);
+        if (seed % 2 == 0) /* as a reader that has kept up finds it */
+            heard = atomic_load(&line.written) - 3;
+        for (unsigned i = 0; i < LINE_SLOTS; i++)
+            if (seed % 3 == 0)
+                atomic_store(&line.slots[(heard + 1 + i) % LINE_SLOTS].number,
+                             heard + 1 + i);
+        for (unsigned i = 0; i <= LINE_SLOTS; i++)
+            assert_in_range(line_read(NULL, &line, &heard, &lost, read), 0,
+                            LINE_BYTES);
+        assert_int_equal(heard, atomic_load(&line.written));
+    }
+}
+
+/* ---- nodes ------------------------------------------------------------- */
+
+/* Two nodes with a channel each. */
+struct pair_of {
+    struct world world;
+    ls_channel *channel[2];
+    struct counter came, near;
+    _Atomic(const void *) by; /* a mark of the thread that ran the op */
+    uint32_t from;
+    char text[32];
+};
+
+static _Thread_local char mark;
+
+static void on_message(void *self, uint32_t from, uint64_t incarnation,
+                       const void *data, size_t size)
+{
+    struct pair_of *p = self;
+    (void)incarnation;
+    p->from = from;
+    snprintf(p->text, sizeof p->text, "%.*s", (int)size, (const char *)data);
+    atomic_store(&p->by, &mark);
+    counter_add(&p->came, 1);
+}
+
+static void on_near(void *self)
+{
+    counter_add(&((struct pair_of *)self)->near, 1);
+}
+
+static const struct ls_channel_ops ops = {.message = on_message,
+                                          .near = on_near};
+
+static void open_channel(ls_node *node, size_t index, void *self)
+{
+    struct pair_of *p = self;
+    assert_ok(ls_channel_open(&p->channel[index], node, "talk", &ops, p));
+}
+
+static struct pair_of *pair_start(const char *over)
+{
+    struct pair_of *p = calloc(1, sizeof *p);
+    assert_non_null(p);
+    counter_init(&p->came);
+    counter_init(&p->near);
+    world_start(&p->world, &(struct world_plan){.n = 2,
+                                                .transport = over,
+                                                .prepare = open_channel,
+                                                .self = p});
+    return p;
+}
+
+static void pair_end(struct pair_of *p)
+{
+    for (size_t i = 0; i < 2; i++)
+        ls_channel_close(&p->channel[i]);
+    world_destroy(&p->world);
+    counter_fini(&p->came);
+    counter_fini(&p->near);
+    free(p);
+}
+
+static void send_near(struct pair_of *p, const char *text)
+{
+    assert_ok(ls_channel_send_near(
+        p->channel[0], ls_node_id(p->world.at[1].node), text, strlen(text)));
+}
+
+static struct ls_node_stats stats_of(const struct pair_of *p, size_t index)
+{
+    struct ls_node_stats stats;
+    ls_node_stats(p->world.at[index].node, &stats);
+    return stats;
+}
+
+/* The first asks for it, and goes over the connection. */
+static void become_near(struct pair_of *p)
+{
+    send_near(p, "hello");
+    assert_reaches(&p->came, 1);
+    assert_reaches(&p->near, 2);
+    assert_true(ls_channel_is_near(p->channel[0]));
+    assert_true(ls_channel_is_near(p->channel[1]));
+}
+
+static void a_thread_gets_it(const char *over)
+{
+    struct pair_of *p = pair_start(over);
+    assert_false(ls_channel_is_near(p->channel[1]));
+    assert_ok(ls_channel_listen(p->channel[1], long_deadline())); /* at once */
+    become_near(p);
+    assert_ptr_not_equal(atomic_load(&p->by), &mark);
+    const uint64_t before = stats_of(p, 0).near;
+    send_near(p, "to who listens");
+    assert_int_equal(stats_of(p, 0).near, before + 1);
+    assert_int_equal(counter_get(&p->came), 1);
+    assert_int_equal(ls_channel_listen(p->channel[1], LS_NOW), LS_ETIMEDOUT);
+    assert_int_equal(counter_get(&p->came), 2);
+    assert_ptr_equal(atomic_load(&p->by), &mark);
+    assert_string_equal(p->text, "to who listens");
+    assert_int_equal(p->from, ls_node_id(p->world.at[0].node));
+    pair_end(p);
+}
+
+TEST(a_thread_that_listens_gets_what_is_sent_near)
+{
+    a_thread_gets_it("tcp");
+    a_thread_gets_it("ipc");
+}
+
+struct listener {
+    struct pair_of *pair;
+    int status;
+};
+
+static void listen_once(void *self)
+{
+    struct listener *listener = self;
+    listener->status =
+        ls_channel_listen(listener->pair->channel[1], long_deadline());
+}
+
+TEST(one_that_sleeps_is_woken_and_a_ring_ends_it)
+{
+    struct pair_of *p = pair_start("tcp");
+    ls_thread *thread = NULL;
+    become_near(p);
+    struct listener listener = {.pair = p};
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "listener",
+                              listen_once, &listener));
+    for (int i = 2; i < 200; i++) {
+        send_near(p, "wake up");
+        assert_reaches(&p->came, i);
+    }
+    ls_channel_ring(p->channel[1]);
+    assert_ok(ls_thread_join(&thread, long_deadline()));
+    assert_ok(listener.status);
+    ls_channel_ring(p->channel[1]);
+    assert_ok(ls_channel_listen(p->channel[1], LS_FOREVER));
+    pair_end(p);
+}
+
+TEST(what_nobody_listened_to_in_time_is_counted)
+{
+    struct pair_of *p = pair_start("tcp");
+    become_near(p);
+    for (int i = 0; i < 8 + 3; i++)
+        send_near(p, "once more");
+    assert_int_equal(ls_channel_listen(p->channel[1], LS_NOW), LS_ETIMEDOUT);
+    while (counter_get(&p->came) < 1 + 8)
+        assert_int_equal(ls_channel_listen(p->channel[1], LS_NOW),
+                         LS_ETIMEDOUT);
+    assert_int_equal(stats_of(p, 1).near_lost, 3);
+    pair_end(p);
+}
+
+TEST(a_long_one_goes_over_the_connection)
+{
+    struct pair_of *p = pair_start("tcp");
+    become_near(p);
+    const uint64_t before = stats_of(p, 0).near;
+    char text[LINE_BYTES];
+    memset(text, 'x', sizeof text);
+    assert_ok(ls_channel_send_near(
+        p->channel[0], ls_node_id(p->world.at[1].node), text, sizeof text));
+    assert_reaches(&p->came, 2);
+    assert_int_equal(stats_of(p, 0).near, before);
+    assert_int_equal(ls_channel_send_near(p->channel[0], 77, "x", 1),
+                     LS_ENOENT);
+    pair_end(p);
+}
+
+TEST(who_is_gone_is_near_no_more)
+{
+    struct pair_of *p = pair_start("tcp");
+    ls_thread *thread = NULL;
+    become_near(p);
+    struct listener listener = {.pair = p};
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "listener",
+                              listen_once, &listener));
+    ls_channel_close(&p->channel[0]);
+    assert_ok(ls_node_stop(p->world.at[0].node, LS_OK));
+    assert_ok(ls_thread_join(&thread, long_deadline()));
+    assert_ok(listener.status);
+    assert_false(ls_channel_is_near(p->channel[1]));
+    pair_end(p);
+}
+
+/* ---- schedules --------------------------------------------------------- */
+
+enum { SENT = 40, PATIENCE_MS = 1000 };
+
+/* Of two nodes of a simulated host each that share memory, one listens and
+ * sleeps, the other sends now and then. */
+struct schedule {
+    struct net net;
+    struct half {
+        struct schedule *schedule;
+        ls_runtime *runtime;
+        ls_node *node;
+        ls_channel *channel;
+        ls_thread *thread;
+    } half[2];
+    int64_t sent_at, late; /* ns; by the latest, at most */
+    int came;
+    bool over;
+};
+
+static void note_delay(void *self, uint32_t from, uint64_t incarnation,
+                       const void *data, size_t size)
+{
+    struct schedule *s = self;
+    (void)from;
+    (void)incarnation;
+    (void)data;
+    (void)size;
+    const int64_t late = net_now(&s->net) - s->sent_at;
+    if (s->came > 0 && late > s->late) /* the first goes over the network */
+        s->late = late;
+    s->came++;
+}
+
+static const struct ls_channel_ops delay_ops = {.message = note_delay};
+
+static void half_main(void *arg)
+{
+    struct half *half = arg;
+    struct schedule *s = half->schedule;
+    const size_t index = (size_t)(half - s->half);
+    static const char *const first[] = {"tcp://127.0.0.1:21500"};
+    struct ls_node_options options;
+    ls_node_options_init(&options);
+    options.id = (uint32_t)index + 1;
+    options.bind = index == 0 ? first[0] : "tcp://127.0.0.1:21501";
+    options.attach = first;
+    options.n_attach = index;
+    options.world_size = 2;
+    options.start_timeout_ms = LONG_MS;
+    options.runtime = half->runtime;
+    assert_ok(ls_node_create(&half->node, &options));
+    assert_ok(
+        ls_channel_open(&half->channel, half->node, "talk", &delay_ops, s));
+    assert_ok(ls_node_start(half->node));
+    while (index == 1 && !s->over) {
+        const int64_t until = ls_deadline(half->runtime, PATIENCE_MS);
+        if (ls_channel_is_near(half->channel))
+            (void)!ls_channel_listen(half->channel, until);
+        else
+            ls_rest_until(half->runtime, ls_deadline(half->runtime, 1));
+    }
+    for (int i = 0; index == 0 && i < SENT; i++) {
+        const int before = s->came;
+        s->sent_at = net_now(&s->net);
+        assert_ok(ls_channel_send_near(half->channel, 2, "x", 1));
+        while (s->came == before && net_now(&s->net) < s->sent_at + LS_NS_PER_S)
+            ls_rest_until(half->runtime, ls_deadline(half->runtime, 1));
+        ls_rest_until(
+            half->runtime,
+            ls_now(half->runtime) +
+                (int64_t)ls_rng_below(ls_simulation_random(s->net.simulation),
+                                      20 * LS_NS_PER_MS));
+    }
+    s->over = s->over || index == 0;
+    ls_channel_close(&half->channel);
+    assert_ok(ls_node_destroy(&half->node));
+}
+
+static void schedule_body(struct net *net)
+{
+    struct schedule *s = net->self;
+    for (size_t i = 0; i < 2; i++) {
+        s->half[i] = (struct half){.schedule = s,
+                                   .runtime = ls_host_runtime(net->hosts[i])};
+        assert_ok(ls_thread_spawn(s->half[i].runtime, &s->half[i].thread,
+                                  "half", half_main, &s->half[i]));
+    }
+    for (size_t i = 0; i < 2; i++)
+        assert_ok(ls_thread_join(&s->half[i].thread, LS_FOREVER));
+}
+
+TEST(in_no_schedule_a_message_passes_by_one_that_goes_to_sleep)
+{
+    const struct ls_network_path path = {.delay_ns = 50 * LS_NS_PER_US};
+    const struct seeds seeds = seeds_of(100);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
+        static struct schedule schedule;
+        memset(&schedule, 0, sizeof schedule);
+        net_open(&schedule.net, seed, &path);
+        schedule.net.body = schedule_body;
+        schedule.net.self = &schedule;
+        assert_ok(ls_simulation_run(schedule.net.simulation, net_body,
+                                    &schedule.net));
+        assert_int_equal(schedule.came, SENT);
+        if (schedule.late > LS_NS_PER_MS)
+            fail_msg("seed %llu: one came after %lld us",
+                     (unsigned long long)seed,
+                     (long long)(schedule.late / LS_NS_PER_US));
+        net_close(&schedule.net);
+    }
+}
