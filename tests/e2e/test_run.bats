@@ -134,10 +134,6 @@ discards() {
 }
 
 @test "a learner of a coordinator learns on several devices" {
-    run --separate-stderr "$LOCKSTEP" run "$SOURCE_DIR/configs/service.yaml" \
-        --set "learner.device=[cpu, cpu]" --as threads
-    [ "$status" -eq 78 ]
-    [[ $stderr == *"the policy of plugin counter learns on one device"* ]]
     run --separate-stderr "$LOCKSTEP" run \
         "$SOURCE_DIR/configs/cartpole-service.yaml" \
         --set "learner.device=[cpu, cpu]" --as threads
@@ -249,7 +245,8 @@ when stop.env_step (3000) ended the run: raise that, or lower evaluator.solved \
     mkdir run
     XDG_RUNTIME_DIR=$PWD/run summary --set world.transport=ipc
     [[ $output == *"ipc://$PWD/run/lockstep-"* ]]
-    [ -z "$(ls -A run)" ]
+    # Sockets of shared memory come and go in run/lockstep, which stays.
+    [ -z "$(find run -mindepth 1 ! -path run/lockstep)" ]
 }
 
 @test "check prints the plan and starts nothing" {
