@@ -426,12 +426,12 @@ void attack_deaf(struct siege *siege)
      * subscription is answered after it is in force. */
     foe_subscribe(foe, "~", 1, true);
     (void)case_grows(siege, node, "refused", 1);
-    (void)process_ask(siege, node, "burst 400 262144");
+    (void)process_ask(siege, node, "burst 1700 61440");
     case_refused(siege, node, "window", 1, HOST);
     if (!process_logged(node, "does not read what it subscribed to"))
         case_fails(siege, "the log of node 1 does not say so");
     for (size_t i = 1; i < N_HONEST; i++)
-        (void)case_grows(siege, &siege->nodes[i], "large", 400);
+        (void)case_grows(siege, &siege->nodes[i], "large", 1700);
     case_end(siege);
 }
 
