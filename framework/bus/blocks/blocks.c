@@ -74,8 +74,12 @@ void blocks_part(ls_node *node, struct peer *peer)
     if (peer->blocks == NULL)
         return;
     peer->blocks->over = true;
-    if (peer->blocks->lends)
+    if (peer->blocks->lends) {
+        struct block_words *const own = ls_memory_own(node->blocks->memory);
+        line_store(peer->blocks->touched,
+                   &own->lines[peer->blocks->place].heeds, 0);
         (void)atomic_fetch_sub(&node->n_near, 1);
+    }
     peer->blocks->lends = false;
     peer->blocks = NULL;
     blocks_tell_news(node);

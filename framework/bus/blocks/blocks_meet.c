@@ -106,6 +106,8 @@ static void begin_to_lend(ls_node *node, struct block_pair *pair)
     block_pool_add(&node->blocks->pool, pair->place,
                    &words->rows[pair->answer.row], pair->answer.session);
     pair->lends = true;
+    struct block_words *const own = ls_memory_own(node->blocks->memory);
+    line_store(pair->touched, &own->lines[pair->place].heeds, 1);
     (void)atomic_fetch_add(&node->n_near, 1);
     node->loop.near_made = true;
     bus_look_after(node);

@@ -24,6 +24,7 @@ struct line_slot {
 };
 struct line {
     _Alignas(64) ls_word written; /* the number of the last; 0: none */
+    ls_word heeds; /* its owner reads the one of the other: 1, or 0 */
     struct line_slot slots[LINE_SLOTS];
 };
 
@@ -47,6 +48,7 @@ static inline void line_begin(ls_runtime *runtime, struct line *line)
     for (unsigned i = 0; i < LINE_SLOTS; i++)
         line_store(runtime, &line->slots[i].number, 0);
     line_store(runtime, &line->written, 0);
+    line_store(runtime, &line->heeds, 0);
 }
 
 /* size: at most LINE_BYTES. */

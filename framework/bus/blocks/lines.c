@@ -21,6 +21,8 @@ bool lines_send(ls_node *node, struct peer *peer, const char *name,
     const struct block_words *const theirs = ls_memory_data(pair->memory);
     struct block_words *const own = ls_memory_own(node->blocks->memory);
     struct line *const line = &own->lines[pair->place];
+    if (line_load(pair->touched, &theirs->lines[pair->answer.row].heeds) != 1)
+        return false;
     bytes[0] = (unsigned char)name_size;
     memcpy(bytes + 1, name, name_size);
     if (size != 0)

@@ -56,6 +56,7 @@ struct ls_barrier {
     uint16_t trace_name;
     bool withdrawn; /* taken down: it said so, and says no more */
     bool waiting;
+    bool repeated;        /* what is answered now had been asked before */
     int64_t sleeps_until; /* while waiting */
     bool closed;          /* the node stops */
     const struct ls_barrier_filter
@@ -328,11 +329,12 @@ static int explain(ls_barrier *barrier, const struct ls_epoch_end *end)
 /* --- what all inputs end with ------------------------------------------- */
 
 /* What is asked for the first time is for members that wait, or will; a repeat
- * finds those that do not. */
+ * finds those that do not, and its answer goes the same way. */
 static int send_one(ls_barrier *barrier, const struct ls_epoch_out *out)
 {
     const size_t size = ls_barrier_wire_encode(&out->message, barrier->bytes);
-    return out->message.again || out->message.kind == LS_BARRIER_GONE
+    return out->message.again || barrier->repeated ||
+                   out->message.kind == LS_BARRIER_GONE
                ? ls_channel_send(barrier->channel, out->to, barrier->bytes,
                                  size)
                : ls_channel_send_near(barrier->channel, out->to, barrier->bytes,
@@ -343,9 +345,8 @@ static void send_out(ls_barrier *barrier)
 {
     size_t n;
     const struct ls_epoch_out *out = ls_epoch_take(barrier->epoch, &n);
-    if (barrier->channel == NULL || barrier->withdrawn)
-        return;
-    for (size_t i = 0; i < n; i++) {
+    const bool can = barrier->channel != NULL && !barrier->withdrawn;
+    for (size_t i = 0; i < n && can; i++) {
         if (barrier->filter != NULL &&
             barrier->filter->swallows(barrier->filtered, &out[i].message))
             continue;
@@ -357,6 +358,7 @@ static void send_out(ls_barrier *barrier)
             ls_log_debug("barrier \"%s\": to node %" PRIu32 ": %s",
                          barrier->name, out[i].to, ls_error_text());
     }
+    barrier->repeated = false;
 }
 
 /* Have the waiter look. */
@@ -430,6 +432,7 @@ static void on_message(void *self, uint32_t from, uint64_t incarnation,
                                   &incarnation, &message);
     ls_epoch_receive(barrier->epoch, ls_now(barrier->runtime), from,
                      incarnation, &message);
+    barrier->repeated = message.again;
     settle(barrier);
 }
 
