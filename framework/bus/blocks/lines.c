@@ -133,15 +133,16 @@ static int sleep_until(ls_node *node, struct line_watch *watch,
                        int64_t deadline)
 {
     struct block_words *const own = ls_memory_own(node->blocks->memory);
-    if (watch->touched != NULL && !ls_memory_touch(watch->touched))
-        return LS_ETIMEDOUT; /* it was killed: nobody sees that it sleeps */
-    (void)atomic_fetch_add(&own->asleep, 1);
+    /* If it was killed, nobody sees that it sleeps. */
+    const uint32_t one =
+        watch->touched == NULL || ls_memory_touch(watch->touched) ? 1 : 0;
+    (void)atomic_fetch_add(&own->asleep, one);
     atomic_store(&watch->listener->asleep, true);
     /* Not if any of them has changed since. */
     const int status =
         ls_words_wait(node->runtime, watch->words, watch->n, deadline);
     atomic_store(&watch->listener->asleep, false);
-    (void)atomic_fetch_sub(&own->asleep, 1);
+    (void)atomic_fetch_sub(&own->asleep, one);
     return status;
 }
 
