@@ -23,3 +23,13 @@ evaluator: {episodes: 2, solved: 1000}
 env: {prize: solved}
 END
 }
+
+# solved_as AS: job.yaml as that, in a folder of this name; its summary is $line.
+solved_as() {
+    run --separate-stderr "$LOCKSTEP" run job.yaml --as "$1" --timeout 100 \
+        --json --out "$1"
+    [ "$status" -eq 0 ] || { echo "$stderr" >&2; return 1; }
+    last_line "$output"
+    [ "$(field solved)" = true ]
+    [ "$(field losses)" = 0 ]
+}

@@ -53,12 +53,7 @@ stderr_has() {
     local as
     touch solved
     for as in processes threads sim; do
-        run --separate-stderr "$LOCKSTEP" run job.yaml --as $as --timeout 100 \
-            --json --out "$as"
-        [ "$status" -eq 0 ] || { echo "$stderr" >&2; return 1; }
-        last_line "$output"
-        [ "$(field solved)" = true ]
-        [ "$(field losses)" = 0 ]
+        solved_as $as
         [ "$(ls -A "$as/latest")" = $'policy.msgpack\nrecord' ]
     done
 }

@@ -37,12 +37,7 @@ learns() {
     local as
     touch solved
     for as in processes threads sim; do
-        run --separate-stderr "$LOCKSTEP" run job.yaml --as $as --timeout 100 \
-            --json --out "$as"
-        [ "$status" -eq 0 ] || { echo "$stderr" >&2; return 1; }
-        last_line "$output"
-        [ "$(field solved)" = true ]
-        [ "$(field losses)" = 0 ]
+        solved_as $as
         [ "$(field requeued)" = 0 ]
         [ "$(field ranks)" = 2 ]
     done
