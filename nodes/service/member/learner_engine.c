@@ -208,10 +208,11 @@ static int load(void *self, const struct ls_learner_place *place)
 /* Whether there is anything to train; from here on its call is answered. The
  * first of the devices decides for all. */
 static bool begin_batch(struct learner_service *service, struct batch *batch,
-                        size_t device)
+                        size_t device, bool *is_first)
 {
     ls_mutex_lock(&service->work.mutex);
-    if (!batch->is_due) {
+    *is_first = !batch->is_due;
+    if (*is_first) {
         batch->is_due = true;
         batch->begun = !batch->forsaken && batch->status == LS_OK;
         batch->iter = service->trained;
@@ -243,8 +244,8 @@ static void not_learned(struct learner_service *service, struct batch *batch,
 static int begin_together(struct learner_service *service, struct batch *batch,
                           size_t device, bool *begun)
 {
-    const bool is_first = !batch->is_due;
-    *begun = begin_batch(service, batch, device);
+    bool is_first;
+    *begun = begin_batch(service, batch, device, &is_first);
     if (!is_first || !ranks_are_several(service))
         return LS_OK;
     const int own = *begun                   ? LS_OK
