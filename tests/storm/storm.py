@@ -19,7 +19,8 @@ MINE = "out/mine.txt", "out/9/mine.txt", "mine.txt"  # 9: a folder named as runs
 # fails the run (1), names a peer that could not be reached (69), or is borne until SIGINT.
 CODES = {signal.SIGKILL: {1, 69, 130}, signal.SIGTERM: {1, 69, 130, 143},
          signal.SIGSTOP: {1, 69, 124, 130}}
-KNOWN = {"policy.msgpack", "checkpoint.msgpack", "record", "journal", "policy", "data", "trace"}
+KNOWN = {"policy.msgpack", "checkpoint.msgpack", "checkpoints", "record", "journal", "policy",
+         "data", "trace"}
 
 
 def is_alive(pid):
