@@ -262,14 +262,21 @@ static void listen_once(void *self)
         ls_channel_listen(listener->pair->channel[1], long_deadline());
 }
 
+static ls_thread *listener_start(struct listener *listener, struct pair_of *p)
+{
+    ls_thread *thread = NULL;
+    *listener = (struct listener){.pair = p};
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "listener",
+                              listen_once, listener));
+    return thread;
+}
+
 TEST(one_that_sleeps_is_woken_and_a_ring_ends_it)
 {
     struct pair_of *p = pair_start("tcp");
-    ls_thread *thread = NULL;
+    struct listener listener;
     become_near(p);
-    struct listener listener = {.pair = p};
-    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "listener",
-                              listen_once, &listener));
+    ls_thread *thread = listener_start(&listener, p);
     for (int i = 2; i < 200; i++) {
         send_near(p, "wake up");
         assert_reaches(&p->came, i);
@@ -315,11 +322,9 @@ TEST(a_long_one_goes_over_the_connection)
 TEST(who_is_gone_is_near_no_more)
 {
     struct pair_of *p = pair_start("tcp");
-    ls_thread *thread = NULL;
+    struct listener listener;
     become_near(p);
-    struct listener listener = {.pair = p};
-    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "listener",
-                              listen_once, &listener));
+    ls_thread *thread = listener_start(&listener, p);
     ls_channel_close(&p->channel[0]);
     assert_ok(ls_node_stop(p->world.at[0].node, LS_OK));
     assert_ok(ls_thread_join(&thread, long_deadline()));

@@ -24,6 +24,17 @@ env: {prize: solved}
 END
 }
 
+# learns: more than what the last progress line told.
+learns() {
+    local before
+    event run '"progress"' || return
+    before=$(field train_iter)
+    while event run '"progress"'; do
+        [ "$(field train_iter)" -le "$before" ] || return 0
+    done
+    return 1
+}
+
 # solved_as AS: job.yaml as that, in a folder of this name; its summary is $line.
 solved_as() {
     run --separate-stderr "$LOCKSTEP" run job.yaml --as "$1" --timeout 100 \

@@ -29,17 +29,6 @@ busy_learner() {
     [[ $output == *'"task_id":"learn_'* ]]
 }
 
-# learns: more than what the last progress line told.
-learns() {
-    local before
-    event run '"progress"' || return
-    before=$(field train_iter)
-    while event run '"progress"'; do
-        [ "$(field train_iter)" -le "$before" ] || return 0
-    done
-    return 1
-}
-
 # stderr_has TEXT [WHO]: waits for it.
 stderr_has() {
     local text who=${2:-run}

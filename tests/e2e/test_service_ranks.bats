@@ -22,17 +22,6 @@ begin() {
     learns
 }
 
-# learns: more than what the last progress line told.
-learns() {
-    local before
-    event run '"progress"' || return
-    before=$(field train_iter)
-    while event run '"progress"'; do
-        [ "$(field train_iter)" -le "$before" ] || return 0
-    done
-    return 1
-}
-
 @test "it is solved as processes, threads and in a simulation" {
     local as
     touch solved

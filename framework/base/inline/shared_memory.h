@@ -26,7 +26,8 @@ typedef struct ls_offer ls_offer;
 
 enum {
     LS_MEMORY_KEY_BYTES = 16,
-    LS_WORDS_MAX = 128, /* that one thread can wait for */
+    LS_WORDS_MAX = 128,        /* that one thread can wait for */
+    LS_OFFER_PATH_BYTES = 108, /* of a unix socket, with its end */
 };
 
 typedef _Atomic uint32_t ls_word;
@@ -67,6 +68,12 @@ void ls_offer_end(ls_offer **offer);
 /* A folder for such sockets that only this user can write to: it is made if it
  * is not there. Errors: LS_EIO: it cannot be, or is another's. */
 LS_MUST_USE int ls_offer_folder(ls_runtime *runtime, char *out, size_t size);
+/* The path of a socket of this name there. Everybody looks in the folder as it
+ * sees it: its path may be another one in another container.
+ * name:   may come from outside. Errors: LS_EINVAL it has a "/", or the path is
+ *         too long for a socket. */
+LS_MUST_USE int ls_offer_path(const char *folder, const char *name,
+                              char out[LS_OFFER_PATH_BYTES]);
 /* Take a memory that is offered there.
  * size:   that it must have at least.
  * Errors: LS_EUNREACHABLE nobody offers anything there, or not to this process:

@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -240,6 +241,17 @@ void ls_offer_end(ls_offer **offer)
 int ls_offer_folder(ls_runtime *runtime, char *out, size_t size)
 {
     return ops_of(runtime)->folder(out, size);
+}
+
+int ls_offer_path(const char *folder, const char *name,
+                  char out[LS_OFFER_PATH_BYTES])
+{
+    const int n = snprintf(out, LS_OFFER_PATH_BYTES, "%s/%s", folder, name);
+    if (n < 0 || n >= LS_OFFER_PATH_BYTES || strchr(name, '/') != NULL)
+        return ls_error(LS_EINVAL,
+                        "the path of folder %s is too long for a socket",
+                        folder);
+    return LS_OK;
 }
 
 int ls_memory_view(const void **out, const struct ls_memory_piece *pieces,

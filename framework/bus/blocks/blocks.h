@@ -1,11 +1,11 @@
 /* blocks.h - large payloads to the nodes of this host, through shared memory.
  *
  * Each node that has any to send to a node of its host, or gets any from one,
- * has a memory: rows, in which it says what it has read (block_row.h), and
- * blocks, in which payloads lie while others read them (block_pool.h). Two
- * nodes that have each other's memory are a pair. They become one when the
- * first large payload asks for it; until then, and where they cannot, payloads
- * go as they always did.
+ * has a memory: rows, in which it says what it has read (block_row.h), blocks,
+ * in which payloads lie while others read them (block_pool.h), and lines, of
+ * messages (lines.h). Two nodes that have each other's memory are a pair. They
+ * become one when the first large payload asks for it, or the first message for
+ * a line; until then, and where they cannot, both go as they always did.
  * Thread: any, the lock is held, unless a function says otherwise. */
 #ifndef LOCKSTEP_BUS_BLOCKS_H
 #define LOCKSTEP_BUS_BLOCKS_H

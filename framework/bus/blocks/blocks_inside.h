@@ -78,7 +78,7 @@ struct blocks {
     ls_memory *memory; /* own; made by the worker, as the next */
     ls_offer *offer;   /* own; NULL: nobody is to take it now */
     int64_t offer_until;
-    char folder[108];
+    char folder[LS_OFFER_PATH_BYTES];
     struct block_notice own;
     bool broken; /* there is no memory, or no more of it */
     struct block_pool pool;

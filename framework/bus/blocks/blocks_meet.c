@@ -163,17 +163,6 @@ void blocks_message(ls_node *node, const struct wire_header *header,
 
 /* ---- the worker -------------------------------------------------------- */
 
-static int find_path(const struct blocks *blocks, const char *socket,
-                     char out[sizeof blocks->folder])
-{
-    const int n =
-        snprintf(out, sizeof blocks->folder, "%s/%s", blocks->folder, socket);
-    return n < 0 || (size_t)n >= sizeof blocks->folder ||
-                   strchr(socket, '/') != NULL
-               ? ls_error(LS_EINVAL, "no socket in folder %s", blocks->folder)
-               : LS_OK;
-}
-
 static void set_own(struct blocks *blocks, ls_runtime *runtime)
 {
     struct block_notice *const own = &blocks->own;
@@ -210,8 +199,8 @@ static int make_memory(ls_node *node)
 /* The worker alone has to do with it; lock not held. */
 static int begin_offer(struct blocks *blocks)
 {
-    char path[sizeof blocks->folder];
-    const int status = find_path(blocks, blocks->own.socket, path);
+    char path[LS_OFFER_PATH_BYTES];
+    const int status = ls_offer_path(blocks->folder, blocks->own.socket, path);
     return status != LS_OK || blocks->offer != NULL
                ? status
                : ls_offer_begin(&blocks->offer, blocks->memory, path,
@@ -223,8 +212,8 @@ static int take(ls_node *node, const struct block_notice *offer,
                 ls_memory **out)
 {
     struct blocks *const blocks = node->blocks;
-    char path[sizeof blocks->folder];
-    int status = find_path(blocks, offer->socket, path);
+    char path[LS_OFFER_PATH_BYTES];
+    int status = ls_offer_path(blocks->folder, offer->socket, path);
     if (status == LS_OK)
         status = ls_memory_take(out, node->runtime, path,
                                 (const uint8_t *)offer->key, blocks_begin(),

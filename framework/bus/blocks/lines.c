@@ -34,7 +34,7 @@ bool lines_send(ls_node *node, struct peer *peer, const char *name,
     return true;
 }
 
-/* ---- watch --------------------------------------------------------- */
+/* ---- listening --------------------------------------------------------- */
 
 /* What a listener waits for: its bell, pairs that come and go, and the lines of
  * those that there are. */

@@ -21,8 +21,6 @@
 #include "lockstep/record.h"
 
 #define CHANNEL "ls.room."
-enum { PATH_BYTES = 108 }; /* of a unix socket */
-
 enum state { HELLO, READY, FAILED, N_STATES };
 
 /* What is said on the channel. */
@@ -238,18 +236,13 @@ static void set_own(struct room_meeting *meeting)
     memcpy(words->proof, own->proof, sizeof words->proof);
 }
 
-/* Everybody looks in the folder as it sees it: its path may be another one in
- * another container. A name is checked when it comes from outside. */
 static int find_path(const struct room_meeting *meeting, const char *socket,
-                     char out[PATH_BYTES])
+                     char out[LS_OFFER_PATH_BYTES])
 {
-    const int n = snprintf(out, PATH_BYTES, "%s/%s", meeting->folder, socket);
-    if (n < 0 || n >= PATH_BYTES || strchr(socket, '/') != NULL)
-        return ls_error(LS_EINVAL,
-                        "room \"%s\": the path of folder %s is too long for a "
-                        "socket",
-                        meeting->room->name, meeting->folder);
-    return LS_OK;
+    const int status = ls_offer_path(meeting->folder, socket, out);
+    return status == LS_OK
+               ? LS_OK
+               : ls_error_at(status, "room \"%s\"", meeting->room->name);
 }
 
 static int take(const struct room_meeting *meeting, unsigned place,
@@ -257,7 +250,7 @@ static int take(const struct room_meeting *meeting, unsigned place,
 {
     ls_room *const room = meeting->room;
     ls_memory *memory = NULL;
-    char path[PATH_BYTES];
+    char path[LS_OFFER_PATH_BYTES];
     int status = find_path(meeting, notice->socket, path);
     if (status == LS_OK)
         status = ls_memory_take(&memory, room->runtime, path,
@@ -407,7 +400,7 @@ static void on_interrupt(void *self)
 static int open_meeting(struct room_meeting *meeting, const char *folder)
 {
     ls_room *const room = meeting->room;
-    char name[sizeof CHANNEL + LS_ROOM_NAME_MAX], path[PATH_BYTES];
+    char name[sizeof CHANNEL + LS_ROOM_NAME_MAX], path[LS_OFFER_PATH_BYTES];
     meeting->folder = folder;
     set_own(meeting);
     (void)snprintf(name, sizeof name, "%s%s", CHANNEL, room->name);

@@ -503,17 +503,8 @@ static void on_closed(void *self)
     settle(barrier);
 }
 
-/* The waiter asks why. */
-static void on_interrupt(void *self)
-{
-    ls_barrier *barrier = self;
-    ls_mutex_lock(&barrier->mutex);
-    ls_mutex_unlock(&barrier->mutex);
-    wake(barrier);
-}
-
-/* From here on the waiter listens. */
-static void on_near(void *self)
+/* The waiter looks why: it is interrupted, or is to listen from here on. */
+static void on_news(void *self)
 {
     ls_barrier *barrier = self;
     ls_mutex_lock(&barrier->mutex);
@@ -526,7 +517,7 @@ static const struct ls_channel_ops channel_ops = {
     .member = on_member,
     .stray = on_stray,
     .renewed = on_renewed,
-    .near = on_near,
+    .near = on_news,
     .closed = on_closed,
 };
 
@@ -556,7 +547,7 @@ static int init(ls_barrier *barrier, const struct ls_epoch_rules *rules)
         status =
             ls_epoch_create(&barrier->epoch, ls_node_id(barrier->node), rules);
     if (status == LS_OK)
-        status = ls_node_on_interrupt(barrier->node, on_interrupt, barrier);
+        status = ls_node_on_interrupt(barrier->node, on_news, barrier);
     return status == LS_OK ? open_channel(barrier) : status;
 }
 
@@ -668,7 +659,7 @@ static void on_quiet(ls_barrier *barrier, int64_t deadline)
  * memory. The mutex is let go of meanwhile. */
 static int sleep_until(ls_barrier *barrier, int64_t until)
 {
-    if (barrier->channel == NULL || !ls_channel_is_near(barrier->channel))
+    if (!ls_channel_is_near(barrier->channel))
         return ls_cond_wait(&barrier->ended, &barrier->mutex, until);
     ls_mutex_unlock(&barrier->mutex);
     const int status = ls_channel_listen(barrier->channel, until);
