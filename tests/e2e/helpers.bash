@@ -65,6 +65,18 @@ event() {
     return 1
 }
 
+# stderr_has NAME PATTERN [LINE]: waits for it, from that line on.
+stderr_has() {
+    local text
+    while IFS= read -r text; do
+        # shellcheck disable=SC2053 # it is a pattern
+        [[ $text != *$2* ]] || return 0
+    done < <(timeout 60 tail -f --pid="${pid_of[$1]}" -n "+${3:-1}" "$1.err" 3>&-)
+    echo "$1 never said: $2" >&2
+    cat "$1.err" >&2
+    return 1
+}
+
 # finish NAME: wait for its end; what was left of its stdout is $rest, its exit
 # code $code, its stderr $err.
 finish() {

@@ -24,12 +24,16 @@ env: {prize: solved}
 END
 }
 
-# learns: more than what the last progress line told.
+# learns [NAME]: more than what the last of its lines until now tells.
 learns() {
-    local before
-    event run '"progress"' || return
+    local name=${1:-run} before
+    local fd=${fd_of[$name]}
+    while read -t 0 -u "$fd" && IFS= read -r -t 60 -u "$fd" line; do
+        :
+    done
+    event "$name" '"progress"' || return
     before=$(field train_iter)
-    while event run '"progress"'; do
+    while event "$name" '"progress"'; do
         [ "$(field train_iter)" -le "$before" ] || return 0
     done
     return 1

@@ -100,9 +100,7 @@ begin() {
     start run run faulty.yaml --json --set env.fault=hang
     nodes_of run 4
     kill -INT "${pid_of[run]}"
-    while IFS= read -r line; do
-        [[ $line != *interrupted* ]] || break
-    done < <(tail -f --pid="${pid_of[run]}" -n +1 run.err 3>&-)
+    stderr_has run interrupted
     kill -INT "${pid_of[run]}" || true # it may be over
     finish run
     [ "$code" -eq 130 ]

@@ -221,9 +221,7 @@ END
 @test "a node that was frozen, and declared lost, is taken back" {
     begin --set world.heartbeat_ms=20 --set world.silence_ms=100
     kill -STOP "${nodes[4]}"
-    while IFS= read -r line; do
-        [[ $line != *"node 4 (evaluator) is lost"* ]] || break
-    done < <(tail -f --pid="${pid_of[run]}" -n +1 run.err 3>&-)
+    stderr_has run "node 4 (evaluator) is lost"
     kill -CONT "${nodes[4]}"
     ends_solved
 }

@@ -29,15 +29,6 @@ busy_learner() {
     [[ $output == *'"task_id":"learn_'* ]]
 }
 
-# stderr_has TEXT [WHO]: waits for it.
-stderr_has() {
-    local text who=${2:-run}
-    while IFS= read -r text; do
-        [[ $text != *"$1"* ]] || return 0
-    done < <(tail -f --pid="${pid_of[$who]}" -n +1 "$who.err" 3>&-)
-    return 1
-}
-
 @test "a service job is solved, as processes, threads and in a simulation" {
     local as
     touch solved
@@ -125,7 +116,7 @@ stderr_has() {
         job.yaml
     n_nodes=5 begin --set coordinator.learner_expiry_s=0.3
     kill -9 "${nodes[1]}"
-    stderr_has "learn_1 has waited for a learner too long: it is given up"
+    stderr_has run "learn_1 has waited for a learner too long: it is given up"
     comes_back 1
     learns
     ends_solved
@@ -234,7 +225,7 @@ stderr_has() {
     done
     [ $n -gt 8 ]
     LS_LOG=info start again run job.yaml --json --timeout 100 "${keep[@]}"
-    stderr_has "samples of an earlier life are there" again
+    stderr_has again "samples of an earlier life are there"
     grep -qE ': [1-9][0-9]* samples of an earlier .* [1-9][0-9]* are lost' \
         again.err
     grep -q 'a sample is lost: .*kept/1/data/d' again.err
@@ -255,10 +246,10 @@ stderr_has() {
         kill -STOP "$pid"
         # By all: of fewer it would be they who rejoin.
         for other in 0 1 2 3 4 5; do
-            [ "$other" = "$id" ] || stderr_has "node $other bus: node $id ("
+            [ "$other" = "$id" ] || stderr_has run "node $other bus: node $id ("
         done
         kill -CONT "$pid"
-        stderr_has "node $id it begins again"
+        stderr_has run "node $id it begins again"
         learns
         call $id ping
         [ "$status" -eq 0 ]
@@ -285,7 +276,7 @@ stderr_has() {
 
 @test "a plugin that fails: the work is given out again, the node serves on" {
     begin --set env.fault=fail --set env.at=100
-    stderr_has "the cart fell off the table"
+    stderr_has run "the cart fell off the table"
     call 3 ping
     [ "$status" -eq 0 ]
     touch solved
@@ -348,7 +339,7 @@ stderr_has() {
     done
     event n0 '"evaluation"'
     kill -STOP "${pid_of[n5]}"
-    stderr_has "bus: node 5 (" n0
+    stderr_has n0 "bus: node 5 ("
     kill -CONT "${pid_of[n5]}"
     finish n5
     [ "$code" -eq 69 ] || { echo "node 5: $code $err" >&2; return 1; }

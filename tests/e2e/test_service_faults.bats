@@ -45,27 +45,6 @@ call() {
         --set "world.dir=$sockets"
 }
 
-# stderr_has NAME TEXT: waits for it.
-stderr_has() {
-    local text
-    while IFS= read -r text; do
-        [[ $text != *"$2"* ]] || return 0
-    done < <(timeout 60 tail -f --pid="${pid_of[$1]}" -n +1 "$1.err" 3>&-)
-    echo "$1 never said: $2" >&2
-    cat "$1.err" >&2
-    return 1
-}
-
-# learns_on: after what it has said until now.
-learns_on() {
-    local before
-    event n0 '"progress"'
-    before=$(field train_iter)
-    until event n0 '"progress"' && [ "$(field train_iter)" -gt "$before" ]; do
-        :
-    done
-}
-
 # truthful ID...: these and the coordinator, which has been started before, end
 # well; nothing is left of the job. Its summary is $line.
 truthful() {
@@ -101,7 +80,7 @@ a_lying_collector() {
     for id in 1 2 3 4; do # on a slow machine the job may else be over before
         event "n$id" '"started"'
     done
-    learns_on
+    learns n0
 }
 
 @test "an answer that is none is refused, counted, and named" {
@@ -185,13 +164,13 @@ a_lying_collector() {
     for n in 1 2 3 4 5 6 7 8 9 10; do
         event liar "asked collector_data_task"
     done
-    learns_on
+    learns n0
     call 0 stats --json
     line=$output
     [ "$(field calls_stale)" -ge 891 ]
     [ "$(field calls_malformed)" = 0 ]
     until [ "$(field calls_started)" -ge 1000 ]; do
-        learns_on
+        learns n0
         call 0 stats --json
         line=$output
     done
@@ -209,7 +188,7 @@ a_lying_collector() {
     node 3
     lie 5 collector stranger
     event liar "asked collector_close_task"
-    learns_on
+    learns n0
     call 0 stats --json
     line=$output
     [ "$(field calls_stale)" -ge 100 ]
@@ -224,7 +203,7 @@ a_lying_collector() {
     node 1 --set coordinator.retry_s=3
     node 3 --set coordinator.retry_s=3
     event n0 '"evaluation"'
-    learns_on
+    learns n0
     truthful 1 3
     [ "$(field refused_data)" -ge 1 ]
     [ "$(field requeued)" -ge 1 ]
@@ -241,7 +220,7 @@ a_lying_collector() {
     call 1 resource '{a: 1}' --json
     [ "$status" -eq 1 ]
     [[ $output == *'"failed"'*"no such field"* ]]
-    learns_on
+    learns n0
     lie 5 collector garbage
     event liar "asked collector_data_task"
     truthful 1 3
@@ -344,7 +323,7 @@ dismiss() {
         node $id
     done
     event n0 '"evaluation"'
-    learns_on
+    learns n0
     call 1 resource --json
     busy=2
     [[ $output != *'"learn_1"'* ]] || busy=1
@@ -381,11 +360,11 @@ dismiss() {
             --set coordinator.data.store=$store
         nodes_of n0 6
         event n0 '"evaluation"'
-        learns_on
+        learns n0
         kill -9 "${nodes[0]}"
         event n0 '"started"' '"node":0,'
         nodes[0]=$(field pid)
-        learns_on
+        learns n0
         kill -INT "${pid_of[n0]}"
         finish n0
         [ "$code" -eq 130 ] || { echo "exit $code: $err" >&2; return 1; }

@@ -11,19 +11,11 @@ teardown() {
     end_started
 }
 
-# await_line NAME TEXT: on its stderr.
-await_line() {
-    while IFS= read -r line; do
-        [[ $line != *"$2"* ]] || return 0
-    done < <(timeout 60 tail -f --pid="${pid_of[$1]}" -n +1 "$1.err" 3>&-)
-    return 1
-}
-
 @test "SIGTERM ends a node whose step does not return, which names the step" {
     # By force: it waits for none of its threads.
     export TSAN_OPTIONS=${TSAN_OPTIONS-}:report_thread_leaks=0
     three --set env.fault=hang --set env.at=50
-    await_line n1 "about to hang"
+    stderr_has n1 "about to hang"
     kill -TERM "${pid_of[n1]}"
     finish n1
     [ "$code" -eq 143 ]
@@ -36,7 +28,7 @@ await_line() {
     kill -9 "${pid_of[n1]}"
     local name
     for name in n0 n2; do
-        await_line $name "node 1 (collector) is lost"
+        stderr_has $name "node 1 (collector) is lost"
         kill -TERM "${pid_of[$name]}"
     done
     for name in n0 n2; do
