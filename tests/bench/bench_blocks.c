@@ -355,7 +355,7 @@ static void compare(const struct comparison *c, bool quick,
                     const struct bench_options *options)
 {
     struct job jobs[N_WAYS];
-    struct bench_figure figures[N_WAYS] = {0};
+    static struct bench_figure figures[N_WAYS];
     char bench[64];
     for (int i = 0; i < N_WAYS; i++) {
         jobs[i] = (struct job){.way = (enum way)i,
@@ -378,30 +378,15 @@ static void compare(const struct comparison *c, bool quick,
 
 int main(int argc, char **argv)
 {
-    const char *words[8];
-    size_t n_words = 0;
-    bool quick = false;
     process_init();
     if (argc == 8 && strcmp(argv[1], "--end") == 0)
         return run_end(argv + 2);
-    int kept = 1;
-    for (int i = 1; i < argc; i++) {
-        const bool number = i > 1 && strcmp(argv[i - 1], "--rounds") == 0;
-        if (strcmp(argv[i], "--quick") == 0)
-            quick = true;
-        else if (argv[i][0] != '-' && !number && n_words < 8)
-            words[n_words++] = argv[i];
-        else
-            argv[kept++] = argv[i];
-    }
     struct bench_options options;
-    bench_options_read(&options, kept, argv);
-    for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++) {
-        bool wanted = true;
-        for (size_t w = 0; w < n_words; w++)
-            wanted = wanted && strstr(comparisons[i].name, words[w]) != NULL;
-        if (wanted)
-            compare(&comparisons[i], quick, &options);
-    }
-    return 0;
+    struct bench_choice choice;
+    bench_choice_read(&choice, &argc, argv);
+    bench_options_read(&options, argc, argv);
+    for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++)
+        if (bench_is_chosen(&choice, comparisons[i].name))
+            compare(&comparisons[i], choice.quick, &options);
+    return bench_choice_end(&choice);
 }
