@@ -269,7 +269,7 @@ told() {
     run ! cmp -s four five
     run "$LOCKSTEP" eval out/1 --epoch 40
     [ "$status" -ne 0 ]
-    says "manifest.000040"
+    says "out/1/checkpoints has no checkpoint of epoch 40; there are "
     cut out cut
     run "$LOCKSTEP" eval cut/1
     [ "$status" -eq 0 ]

@@ -97,6 +97,11 @@ TEST(checkpoint_takes_a_verb_a_folder_and_epochs)
     assert_int_equal(options.checkpoint.keep_best, 2);
     assert_string_equal(options.checkpoint.metric, "loss");
     assert_true(options.checkpoint.least);
+    parse(&line, "lockstep checkpoint diff c best 4 --metric loss --least",
+          &options);
+    assert_true(options.checkpoint.epochs[0] == PLAN_FROM_BEST);
+    assert_int_equal(options.checkpoint.epochs[1], 4);
+    assert_string_equal(options.checkpoint.metric, "loss");
     parse(&line, "lockstep checkpoint export c 1 --out f --node a --blob b",
           &options);
     assert_string_equal(options.out, "f");
