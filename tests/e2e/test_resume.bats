@@ -107,10 +107,10 @@ told() {
     exit=1 # these are long, so that they are killed before they end
     for as_seed in "sim 0" "threads 3" "processes 3"; do
         args=(--as "${as_seed% *}" --seed "${as_seed#* }" "${all[@]}"
-            --set evaluator.solved=501 --set stop.env_step=18000)
+            --set evaluator.solved=501 --set stop.env_step=24000)
         rm -rf whole
         learn whole "${args[@]}"
-        killed_at $((n += 2)) "${args[@]}"
+        killed_at $((n += 1)) "${args[@]}"
         learn cut "${args[@]}"
         says "resuming the interrupted run in cut/1"
         same whole cut
