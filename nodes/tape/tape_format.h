@@ -6,8 +6,9 @@
 
 #include "tape.h"
 
-#define TAPE_MAGIC   "LSRECORD"
-#define TAPE_VERSION 1u
+#define TAPE_MAGIC      "LSRECORD"
+#define TAPE_MAGIC_SIZE (sizeof TAPE_MAGIC - 1)
+#define TAPE_VERSION    1u
 /* Magic, version, bytes of the map, bytes of the file, XXH3 of what follows. */
 #define TAPE_HEADER 32u
 

@@ -84,9 +84,7 @@ static int put(struct sink *to, const void *data, size_t size)
 static int put_header(struct sink *to, size_t map_size)
 {
     unsigned char header[TAPE_HEADER];
-    static const unsigned char magic[8] = {'L', 'S', 'R', 'E',
-                                           'C', 'O', 'R', 'D'};
-    memcpy(header, magic, sizeof magic);
+    memcpy(header, TAPE_MAGIC, TAPE_MAGIC_SIZE);
     tape_put32(header + 8, TAPE_VERSION);
     tape_put32(header + 12, (uint32_t)map_size);
     tape_put64(header + 16, to->at);
@@ -113,6 +111,31 @@ static int put_all(struct sink *to, const char *path, struct tape_about *about,
         free(data);
     }
     return status == LS_OK ? put_header(to, map_size) : status;
+}
+
+static int check_replaced(ls_file *file, const char *path)
+{
+    char begin[TAPE_MAGIC_SIZE] = "";
+    uint64_t size = 0;
+    int status = ls_file_size(file, &size);
+    if (status == LS_OK && size >= sizeof begin)
+        status = ls_file_read_at(file, begin, sizeof begin, 0);
+    if (status != LS_OK || size == 0 ||
+        memcmp(begin, TAPE_MAGIC, sizeof begin) == 0)
+        return status;
+    return ls_error(LS_EEXIST,
+                    "%s exists, and is not a recording: name another file",
+                    path);
+}
+
+int tape_try(const char *path)
+{
+    ls_file *file = NULL;
+    int status = ls_file_open(&file, path, LS_FILE_WRITE | LS_FILE_CREATE);
+    if (status == LS_OK)
+        status = check_replaced(file, path);
+    const int closed = ls_file_close(&file);
+    return status == LS_OK ? closed : status;
 }
 
 int tape_join(const char *path, struct tape_about *about)

@@ -90,6 +90,11 @@ record() {
     lockstep run "$cartpole" --record folder
     [ "$status" -eq 1 ]
     [[ $stderr == *"--record: opening folder: Is a directory"* ]]
+    cp "$cartpole" mine.yaml
+    lockstep run mine.yaml --record mine.yaml
+    [ "$status" -eq 78 ]
+    [[ $stderr == *"--record: mine.yaml exists, and is not a recording: name another file" ]]
+    cmp mine.yaml "$cartpole"
 }
 
 @test "a file that is not a recording, or not a whole one, is refused so" {

@@ -294,6 +294,27 @@ TEST(another_file_is_refused_by_what_it_is)
 
 /* ---- parts --------------------------------------------------------------- */
 
+TEST(only_a_recording_is_replaced_by_one)
+{
+    struct fixture *fixture = *state;
+    const struct ls_file_part part = {"job: mine\n", 10};
+    char temporary[sizeof fixture->path + 8];
+    void *data = NULL;
+    size_t size = 0;
+    (void)snprintf(temporary, sizeof temporary, "%s.part", fixture->path);
+    assert_ok(tape_try(fixture->path)); /* nothing is there */
+    assert_ok(tape_try(fixture->path)); /* now an empty file */
+    assert_ok(ls_file_replace(fixture->path, temporary, &part, 1, false));
+    assert_fails(tape_try(fixture->path), LS_EEXIST);
+    assert_error_has("is not a recording: name another file");
+    assert_ok(ls_file_read(fixture->path, 100, &data, &size));
+    assert_int_equal(size, 10);
+    free(data);
+    assert_ok(ls_file_remove(fixture->path));
+    record(fixture, true);
+    assert_ok(tape_try(fixture->path));
+}
+
 TEST(a_part_that_is_broken_off_counts_up_to_its_last_record)
 {
     struct fixture *fixture = *state;

@@ -34,16 +34,6 @@ static int check(const struct options *options, const struct plan *plan)
     return LS_OK;
 }
 
-/* It is replaced when the run is over; until then it stays as it is. */
-static int try_file(const char *path)
-{
-    ls_file *file;
-    const int status =
-        ls_file_open(&file, path, LS_FILE_WRITE | LS_FILE_CREATE);
-    return status == LS_OK ? ls_file_close(&file)
-                           : ls_error_at(status, "--record");
-}
-
 static int copy_nodes(struct tape_about *out, const struct plan *plan)
 {
     out->nodes = calloc(plan->n_nodes, sizeof *out->nodes);
@@ -96,8 +86,8 @@ int record_begin(struct tape_about *out, const struct options *options,
     (void)snprintf(about.lockstep, sizeof about.lockstep, "%s", version_text());
     if (setup->plugin != NULL)
         about.plugin = tape_hash_file(plugin_path(setup->plugin));
-    if (status == LS_OK)
-        status = try_file(options->record);
+    if (status == LS_OK && (status = tape_try(options->record)) != LS_OK)
+        status = ls_error_at(status, "--record");
     if (status == LS_OK)
         status = copy_nodes(&about, &setup->plan);
     if (status == LS_OK)

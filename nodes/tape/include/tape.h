@@ -63,6 +63,12 @@ struct tape_about {
 };
 void tape_about_clear(struct tape_about *about);
 
+/* Before the run: whether its recording may replace what is at `path`; one that
+ * is not there is made, empty.
+ * Errors: LS_EEXIST it is neither empty nor a recording, and whatever it is is
+ *         not lost; LS_EIO, LS_ENOENT it cannot be written there. */
+LS_MUST_USE int tape_try(const char *path);
+
 /* Put the parts together, and remove them. about: `bytes` and `whole` of its
  * nodes are filled in; a part that is not there counts as empty.
  * Errors: LS_EIO, LS_ENOMEM, LS_ELIMIT; the parts stay. */
