@@ -143,9 +143,15 @@ static bool os_exists(struct disk *disk, const char *path)
     return access(path, F_OK) == 0;
 }
 
+/* A device, a pipe or a socket that had this name would be gone, and with it
+ * whatever else uses it. */
 static int os_rename(struct disk *disk, const char *from, const char *to)
 {
+    struct stat there;
     (void)disk;
+    if (stat(to, &there) == 0 && !S_ISREG(there.st_mode) &&
+        !S_ISDIR(there.st_mode))
+        return EINVAL;
     return rename(from, to) < 0 ? errno : 0;
 }
 

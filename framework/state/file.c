@@ -143,7 +143,8 @@ bool ls_file_is_named(ls_file *file)
 
 /* Whole files ------------------------------------------------------------ */
 
-static int write_temporary(const char *temporary,
+/* path: what it will be, for those who read an error. */
+static int write_temporary(const char *path, const char *temporary,
                            const struct ls_file_part *parts, size_t n,
                            bool durable)
 {
@@ -151,8 +152,8 @@ static int write_temporary(const char *temporary,
     uint64_t at = 0;
     int status = ls_file_open(&file, temporary,
                               LS_FILE_WRITE | LS_FILE_CREATE | LS_FILE_EMPTY);
-    if (status != LS_OK)
-        return status == LS_ENOENT ? LS_EIO : status;
+    if (status == LS_ENOENT)
+        return ls_error(LS_EIO, "writing %s: the folder of %s does not exist", path, temporary);
     for (size_t i = 0; i < n && status == LS_OK; i++) {
         status = ls_file_write_at(file, parts[i].data, parts[i].size, at);
         at += parts[i].size;
@@ -163,16 +164,20 @@ static int write_temporary(const char *temporary,
     return status == LS_OK ? closed : status;
 }
 
+static int rename_error(int failed, const char *path)
+{
+    if (failed == EINVAL)
+        return ls_error(LS_EIO, "replacing %s: it is not a regular file", path);
+    return failed == 0 ? LS_OK : disk_error(failed, "renaming to", path);
+}
+
 int ls_file_replace(const char *path, const char *temporary,
                     const struct ls_file_part *parts, size_t n, bool durable)
 {
     struct disk *disk = disk_current();
-    int status = write_temporary(temporary, parts, n, durable);
-    if (status == LS_OK) {
-        const int failed = disk->ops->rename(disk, temporary, path);
-        if (failed != 0)
-            status = disk_error(failed, "renaming to", path);
-    }
+    int status = write_temporary(path, temporary, parts, n, durable);
+    if (status == LS_OK)
+        status = rename_error(disk->ops->rename(disk, temporary, path), path);
     if (status != LS_OK) {
         (void)disk->ops->remove(disk, temporary);
         return status;

@@ -27,6 +27,11 @@ int ls_file_rename(const char *from, const char *to)
 {
     struct disk *disk = disk_current();
     const int failed = disk->ops->rename(disk, from, to);
+    if (failed == EINVAL)
+        return ls_error(LS_EIO,
+                        "renaming %s to %s: there is what is no regular "
+                        "file",
+                        from, to);
     return failed == 0 ? LS_OK : name_error(failed, "renaming", from);
 }
 

@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lockstep/file.h"
-
 #include "json.h"
+#include "written.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "numbers go out as they lie in memory, little-endian");
@@ -114,17 +113,6 @@ static int make_header(const struct safetensors_tensor *tensors, size_t n,
     return status;
 }
 
-static int replace(const char *path, const struct ls_file_part *parts, size_t n)
-{
-    char unique[LS_FILE_UNIQUE_MAX], temporary[LS_PATH_MAX];
-    ls_file_unique(unique);
-    const int length =
-        snprintf(temporary, sizeof temporary, "%s.part@%s", path, unique);
-    return length < 0 || (size_t)length >= sizeof temporary
-               ? ls_error(LS_ELIMIT, "%.80s… has too long a name", path)
-               : ls_file_replace(path, temporary, parts, n, true);
-}
-
 int safetensors_write(const char *path,
                       const struct safetensors_tensor *tensors, size_t n,
                       const struct safetensors_note *notes, size_t n_notes)
@@ -141,7 +129,7 @@ int safetensors_write(const char *path,
         parts[0] = (struct ls_file_part){&size, sizeof size};
         parts[1] = (struct ls_file_part){header, length};
         parts[2] = (struct ls_file_part){blanks, padding};
-        status = replace(path, parts, n + 3);
+        status = written_replace(path, parts, n + 3, true);
     }
     free(header);
     free(parts);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lockstep/file.h"
+#include "written.h"
 
 static bool grow(struct buffer *to, size_t more)
 {
@@ -44,16 +44,10 @@ void buffer_text(struct buffer *to, const char *format, ...)
 
 int buffer_write(struct buffer *from, const char *path)
 {
-    char temporary[LS_PATH_MAX], unique[LS_FILE_UNIQUE_MAX];
     const struct ls_file_part part = {from->bytes, from->n};
     int status = from->status;
-    ls_file_unique(unique);
-    const int n =
-        snprintf(temporary, sizeof temporary, "%s.part@%s", path, unique);
-    if (status == LS_OK && (n < 0 || (size_t)n >= sizeof temporary))
-        status = ls_error(LS_ELIMIT, "%s is too long a path", path);
     if (status == LS_OK)
-        status = ls_file_replace(path, temporary, &part, 1, false);
+        status = written_replace(path, &part, 1, false);
     free(from->bytes);
     *from = (struct buffer){.n = 0};
     return status;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lockstep/file.h"
@@ -152,4 +153,20 @@ TEST(where_it_cannot_be_written_is_told)
     memset(path, 'x', sizeof path - 1);
     path[sizeof path - 1] = '\0';
     assert_fails(safetensors_write(path, tensors, 1, NULL, 0), LS_ELIMIT);
+}
+
+/* Such as /dev/stdout, and what it leads to. */
+TEST(what_is_no_file_of_its_own_is_not_replaced)
+{
+    const struct place *place = *state;
+    char target[LS_PATH_MAX];
+    assert_ok(ls_file_symlink("elsewhere", place->path));
+    assert_fails(safetensors_write(place->path, tensors, 3, NULL, 0),
+                 LS_EEXIST);
+    assert_error_has("is a link");
+    assert_ok(ls_file_read_link(place->path, target));
+    assert_int_equal(unlink(place->path), 0);
+    assert_int_equal(mkfifo(place->path, 0600), 0);
+    assert_fails(safetensors_write(place->path, tensors, 3, NULL, 0), LS_EIO);
+    assert_error_has("not a regular file");
 }

@@ -136,6 +136,47 @@ TEST(what_is_no_regular_file_is_refused)
     assert_null(file);
 }
 
+static bool is_pipe(const char *path)
+{
+    struct stat found;
+    return lstat(path, &found) == 0 && S_ISFIFO(found.st_mode);
+}
+
+/* Neither by its name nor by one that leads to it, such as /dev/stdout. */
+TEST(what_is_no_regular_file_is_not_replaced)
+{
+    const struct place *place = *state;
+    char link[128], temporary[128];
+    const struct ls_file_part part = {"7", 1};
+    forget_syncs();
+    (void)snprintf(link, sizeof link, "%s/latest", place->folder);
+    (void)snprintf(temporary, sizeof temporary, "%s.part", place->path);
+    assert_int_equal(mkfifo(place->path, 0600), 0);
+    assert_ok(ls_file_symlink("j", link));
+    assert_fails(ls_file_replace(place->path, temporary, &part, 1, false),
+                 LS_EIO);
+    assert_error_has("not a regular file");
+    assert_error_has(place->path);
+    assert_fails(ls_file_replace(link, temporary, &part, 1, false), LS_EIO);
+    assert_false(ls_file_exists(temporary));
+    assert_fails(ls_file_rename(link, place->path), LS_EIO);
+    assert_error_has("no regular file");
+    assert_true(is_pipe(place->path));
+    assert_ok(ls_file_remove(link));
+}
+
+TEST(a_folder_that_is_not_there_is_named_by_the_file)
+{
+    const struct place *place = *state;
+    char path[128], temporary[160];
+    const struct ls_file_part part = {"7", 1};
+    forget_syncs();
+    (void)snprintf(path, sizeof path, "%s/none/j", place->folder);
+    (void)snprintf(temporary, sizeof temporary, "%s.part", path);
+    assert_fails(ls_file_replace(path, temporary, &part, 1, false), LS_EIO);
+    assert_error_has("none/j: the folder of");
+}
+
 TEST(a_link_stands_for_its_target)
 {
     const struct place *place = *state;

@@ -43,7 +43,8 @@ struct ls_file_part {
  * durable:   the contents and the name are on disk when this returns; a loss of
  *            power before that leaves the old contents or all of the new ones.
  * Errors: LS_EIO: `path` is unchanged, unless only the sync of its new name
- *         failed. */
+ *         failed; it is a device, a pipe or a socket, which is never replaced;
+ *         its folder does not exist. */
 LS_MUST_USE LS_API int ls_file_replace(const char *path, const char *temporary,
                                        const struct ls_file_part *parts,
                                        size_t n, bool durable);
@@ -102,7 +103,8 @@ LS_API bool ls_file_is_named(ls_file *file);
 /* ---- names ------------------------------------------------------------- */
 
 LS_API bool ls_file_exists(const char *path); /* a file or a folder */
-/* Replaces what is there. Errors: LS_ENOENT there is no `from`. */
+/* Replaces what is there. Errors: LS_ENOENT there is no `from`; LS_EIO `to` is a
+ * device, a pipe or a socket. */
 LS_MUST_USE LS_API int ls_file_rename(const char *from, const char *to);
 /* Errors: LS_ENOENT there is no such file. */
 LS_API int ls_file_remove(const char *path);
