@@ -70,8 +70,32 @@ save_three() {
     checkpoint diff checkpoints 3 3
     [ "$output" = "the same" ]
     checkpoint diff checkpoints 2 3 --json
-    [ "${lines[1]}" = '{"event":"differs","node":"trainer_1","blob":"weights","type":"f32","what":"differs","n":6,"n_differ":1,"most":0.5,"mean":0.5}' ]
+    [ "${lines[1]}" = '{"event":"differs","node":"trainer_1","blob":"weights","type":"f32","what":"differs","n":6,"n_differ":1,"n_nan":0,"most":0.5,"mean":0.5}' ]
     [ "${lines[2]}" = '{"event":"diff","first":2,"second":3,"differ":2}' ]
+}
+
+@test "what is not a number is counted apart, and integers differ exactly" {
+    "$BUILD_DIR/tests/e2e/strange/strange"
+    checkpoint diff strange 1 2
+    [ "${lines[0]}" = "node  floats  f32[3]  2 of 3 differ, by 2 at most, 2 on average, 1 by what is not a number" ]
+    [ "${lines[1]}" = "node  one  f64  1 of 1 differ, 1 by what is not a number" ]
+    [ "${lines[2]}" = "node  far  i64  1 of 1 differ, by 1 at most, 1 on average" ]
+    checkpoint diff strange 1 2 --json
+    [[ ${lines[0]} == *'"n_differ":2,"n_nan":1,"most":2.0,"mean":2.0}' ]]
+    [[ ${lines[1]} == *'"n_differ":1,"n_nan":1}' ]]
+}
+
+@test "names that steer a terminal are shown without that" {
+    "$BUILD_DIR/tests/e2e/strange/strange"
+    checkpoint ls strange
+    [[ ${lines[1]} == *"  whole  a?b?[31m 1" ]]
+    checkpoint show strange 1
+    [[ ${lines[0]} == "epoch 1 of run?name, saved "* ]]
+    [ "${lines[2]}" = "a?b?[31m 1" ]
+    [ "${lines[3]}" = "why: ?]0;mine? and ? more" ]
+    checkpoint show strange best
+    [ "$status" -eq 78 ]
+    [[ $stderr == *"--metric a?b?[31m" ]]
 }
 
 @test "export: blobs for other programs" {
@@ -104,6 +128,18 @@ END
     refused 78 "epoch 4 has no such node" export saved --out c --node node-9
     refused 78 "epoch 4 has no blob none to export" export saved --out c --blob none
     [ ! -e c ]
+}
+
+@test "export replaces no device, no pipe and no link" {
+    "$example" >out.txt
+    mkfifo pipe
+    ln -s pipe link
+    refused 1 "pipe: it is not a regular file" export checkpoints --out pipe --force
+    refused 78 "link is a link, which is not replaced" export checkpoints --out link --force
+    [ -p pipe ]
+    [ -L link ]
+    refused 1 "writing none/file: the folder of" export checkpoints --out none/file
+    [ "$(find . -name '*.part@*')" = "" ]
 }
 
 @test "verify names the file and the blob that are damaged" {

@@ -23,7 +23,8 @@ struct difference {
     const char *what; /* "differs", "form", "only in the first" … */
     uint64_t n;       /* numbers, or bytes */
     uint64_t n_differ;
-    double most, sum; /* of |a - b|, where that is a number */
+    uint64_t n_nan;   /* of those: |a - b| is not a number */
+    double most, sum; /* of |a - b| of the others */
 };
 
 struct diff {
@@ -34,31 +35,38 @@ struct diff {
 
 /* ---- numbers ------------------------------------------------------------- */
 
-static double number_at(const unsigned char *data, enum ls_blob_type type,
-                        uint64_t at)
+/* |a - b|. Of integers exactly, before it is rounded: neighbours beyond 2^53
+ * differ by 1. */
+static double distance(const unsigned char *a, const unsigned char *b,
+                       enum ls_blob_type type)
 {
-    int32_t i32;
-    int64_t i64;
-    float f32;
-    double f64;
+    int32_t i32[2];
+    int64_t i64[2];
+    float f32[2];
+    double f64[2];
     switch (type) {
     case LS_BLOB_I32:
-        memcpy(&i32, data + at * sizeof i32, sizeof i32);
-        return (double)i32;
+        memcpy(&i32[0], a, sizeof i32[0]);
+        memcpy(&i32[1], b, sizeof i32[1]);
+        return fabs((double)i32[0] - (double)i32[1]);
     case LS_BLOB_I64:
-        memcpy(&i64, data + at * sizeof i64, sizeof i64);
-        return (double)i64;
+        memcpy(&i64[0], a, sizeof i64[0]);
+        memcpy(&i64[1], b, sizeof i64[1]);
+        return (double)(i64[0] > i64[1] ? (uint64_t)i64[0] - (uint64_t)i64[1]
+                                        : (uint64_t)i64[1] - (uint64_t)i64[0]);
     case LS_BLOB_F32:
-        memcpy(&f32, data + at * sizeof f32, sizeof f32);
-        return (double)f32;
+        memcpy(&f32[0], a, sizeof f32[0]);
+        memcpy(&f32[1], b, sizeof f32[1]);
+        return fabs((double)f32[0] - (double)f32[1]);
     case LS_BLOB_F64:
-        memcpy(&f64, data + at * sizeof f64, sizeof f64);
-        return f64;
+        memcpy(&f64[0], a, sizeof f64[0]);
+        memcpy(&f64[1], b, sizeof f64[1]);
+        return fabs(f64[0] - f64[1]);
     case LS_BLOB_BYTES:
     case LS_BLOB_U8:
         break;
     }
-    return (double)data[at];
+    return fabs((double)*a - (double)*b);
 }
 
 static size_t size_of(enum ls_blob_type type)
@@ -79,11 +87,12 @@ static void compare(const unsigned char *a, const unsigned char *b,
     for (uint64_t i = 0; i < out->n; i++) {
         if (memcmp(a + i * size, b + i * size, size) == 0)
             continue;
-        const double by =
-            fabs(number_at(a, form->type, i) - number_at(b, form->type, i));
+        const double by = distance(a + i * size, b + i * size, form->type);
         out->n_differ++;
-        if (isnan(by))
+        if (isnan(by)) {
+            out->n_nan++;
             continue;
+        }
         out->most = fmax(out->most, by);
         out->sum += by;
     }
@@ -117,6 +126,22 @@ static int compare_blobs(const struct diff *diff,
 
 /* ---- what is shown ------------------------------------------------------- */
 
+/* Of those that differ by a number. */
+static double mean(const struct difference *found)
+{
+    return found->sum / (double)(found->n_differ - found->n_nan);
+}
+
+static void print_numbers(const struct difference *found)
+{
+    printf("%" PRIu64 " of %" PRIu64 " differ", found->n_differ, found->n);
+    if (found->n_differ > found->n_nan)
+        printf(", by %.6g at most, %.6g on average", found->most, mean(found));
+    if (found->n_nan > 0)
+        printf(", %" PRIu64 " by what is not a number", found->n_nan);
+    printf("\n");
+}
+
 static void print(const char *node, const struct ls_checkpoint_blob *blob,
                   const struct difference *found)
 {
@@ -130,10 +155,7 @@ static void print(const char *node, const struct ls_checkpoint_blob *blob,
         printf("%" PRIu64 " of %" PRIu64 " bytes differ\n", found->n_differ,
                found->n);
     else
-        printf("%" PRIu64 " of %" PRIu64 " differ, by %.6g at most, %.6g on "
-               "average\n",
-               found->n_differ, found->n, found->most,
-               found->sum / (double)found->n_differ);
+        print_numbers(found);
 }
 
 static int print_json(const char *node, const struct ls_checkpoint_blob *blob,
@@ -154,8 +176,11 @@ static int print_json(const char *node, const struct ls_checkpoint_blob *blob,
         json_int(out, "n_differ", (int64_t)found->n_differ);
     }
     if (found->n_differ > 0 && blob->form.type != LS_BLOB_BYTES) {
+        json_int(out, "n_nan", (int64_t)found->n_nan);
+    }
+    if (found->n_differ > found->n_nan && blob->form.type != LS_BLOB_BYTES) {
         json_double(out, "most", found->most);
-        json_double(out, "mean", found->sum / (double)found->n_differ);
+        json_double(out, "mean", mean(found));
     }
     ls_write_map_end(out);
     status = json_print_line(out);

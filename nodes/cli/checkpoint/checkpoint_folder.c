@@ -109,6 +109,7 @@ static const char *list_metrics(const struct checkpoint_folder *folder,
                                 char text[LIST_TEXT])
 {
     size_t used = 0;
+    char said[CHECKPOINT_SAID];
     text[0] = '\0';
     for (size_t at = folder->options != NULL ? folder->n : 0;
          used == 0 && at-- > 0;) {
@@ -117,10 +118,10 @@ static const char *list_metrics(const struct checkpoint_folder *folder,
                                     &manifest) != LS_OK)
             continue;
         for (size_t i = 0; i < manifest.n_metrics && used < LIST_TEXT; i++)
-            used += (size_t)snprintf(text + used, LIST_TEXT - used, "%s%s",
-                                     i == 0 ? "; by another metric: --metric "
-                                            : " or ",
-                                     manifest.metrics[i].name);
+            used += (size_t)snprintf(
+                text + used, LIST_TEXT - used, "%s%s",
+                i == 0 ? "; by another metric: --metric " : " or ",
+                checkpoint_said(manifest.metrics[i].name, said));
         ls_checkpoint_manifest_clear(&manifest);
     }
     return text;
@@ -321,5 +322,19 @@ const char *checkpoint_time_text(int64_t time_ns, char text[CHECKPOINT_CELL])
     if (gmtime_r(&s, &utc) == NULL ||
         strftime(text, CHECKPOINT_CELL, "%Y-%m-%d %H:%M:%S", &utc) == 0)
         (void)snprintf(text, CHECKPOINT_CELL, "?");
+    return text;
+}
+
+/* Those of UTF-8, of two bytes, are some more. */
+const char *checkpoint_said(const char *said, char text[CHECKPOINT_SAID])
+{
+    size_t n = 0;
+    for (const unsigned char *at = (const unsigned char *)said;
+         *at != '\0' && n < CHECKPOINT_SAID - 1; at++) {
+        const bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
+        text[n++] = c1 || at[0] < 0x20 || at[0] == 0x7f ? '?' : (char)at[0];
+        at += c1;
+    }
+    text[n] = '\0';
     return text;
 }

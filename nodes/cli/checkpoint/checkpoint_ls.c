@@ -27,8 +27,10 @@ static int look(const struct checkpoint_folder *folder, size_t at,
 
 static void print_metrics(const struct ls_checkpoint_manifest *manifest)
 {
+    char name[CHECKPOINT_SAID];
     for (size_t i = 0; i < manifest->n_metrics; i++)
-        printf("%s%s %.6g", i > 0 ? ", " : "  ", manifest->metrics[i].name,
+        printf("%s%s %.6g", i > 0 ? ", " : "  ",
+               checkpoint_said(manifest->metrics[i].name, name),
                manifest->metrics[i].value);
 }
 

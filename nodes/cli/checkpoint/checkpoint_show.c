@@ -44,18 +44,21 @@ static uint64_t bytes_of(const struct ls_checkpoint_blob *blob)
 static void print_head(const struct ls_checkpoint_manifest *manifest)
 {
     char time[CHECKPOINT_CELL], size[CHECKPOINT_CELL];
+    char name[CHECKPOINT_SAID], text[CHECKPOINT_SAID];
     printf("epoch %" PRId64 " of %s, saved %s UTC%s\n", manifest->epoch,
-           manifest->run[0] != '\0' ? manifest->run : "a run without a name",
+           manifest->run[0] != '\0' ? checkpoint_said(manifest->run, name)
+                                    : "a run without a name",
            checkpoint_time_text(manifest->time_ns, time),
            manifest->stopped ? "; the job ended with it" : "");
     printf("%zu node%s, %s\n", manifest->n_entries,
            manifest->n_entries == 1 ? "" : "s",
            checkpoint_bytes_text(checkpoint_bytes(manifest), size));
     for (size_t i = 0; i < manifest->n_metrics; i++)
-        printf("%s %g\n", manifest->metrics[i].name,
+        printf("%s %g\n", checkpoint_said(manifest->metrics[i].name, name),
                manifest->metrics[i].value);
     for (size_t i = 0; i < manifest->n_notes; i++)
-        printf("%s: %s\n", manifest->notes[i].name, manifest->notes[i].text);
+        printf("%s: %s\n", checkpoint_said(manifest->notes[i].name, name),
+               checkpoint_said(manifest->notes[i].text, text));
 }
 
 static void print_node(const struct ls_checkpoint_entry *entry,

@@ -80,6 +80,11 @@ uint64_t checkpoint_bytes(const struct ls_checkpoint_manifest *manifest);
 const char *checkpoint_bytes_text(uint64_t bytes, char text[CHECKPOINT_CELL]);
 const char *checkpoint_time_text(int64_t time_ns, char text[CHECKPOINT_CELL]);
 
+/* What somebody else's manifest says, on a terminal: a `?` for each control
+ * character. text: CHECKPOINT_SAID bytes; the rest is cut off. Returns text. */
+#define CHECKPOINT_SAID 512
+const char *checkpoint_said(const char *said, char text[CHECKPOINT_SAID]);
+
 /* The verbs, each in a file of its own: checkpoint_NAME.c. */
 LS_MUST_USE int checkpoint_ls(const struct options *options);
 LS_MUST_USE int checkpoint_show(const struct options *options);
