@@ -11,6 +11,8 @@
 
 #include "report.h"
 
+#define RUN_FILE_MAX (1u << 20)
+
 static int make_path(char path[REPORT_PATH_MAX], const struct plan *plan)
 {
     const int n =
@@ -129,13 +131,31 @@ static void read_config(struct run_file *out, ls_config_section *root)
                   ls_config_item(root, "nodes", i));
 }
 
+/* Not as a configuration is read, which may come through a pipe: whoever asks
+ * how a run is must not wait for somebody who never writes. */
+static int load(ls_config **out, const char *path)
+{
+    void *data = NULL;
+    size_t size = 0;
+    *out = NULL;
+    int status = ls_file_read(path, RUN_FILE_MAX, &data, &size);
+    char *text = status == LS_OK ? strndup(data, size) : NULL;
+    if (status == LS_OK && text == NULL)
+        status = ls_error(LS_ENOMEM, "reading %s", path);
+    if (status == LS_OK)
+        status = ls_config_parse(out, path, text);
+    free(text);
+    free(data);
+    return status;
+}
+
 int run_file_read(struct run_file *out, const struct plan *plan)
 {
     char path[REPORT_PATH_MAX];
     ls_config *config = NULL;
     int status = make_path(path, plan);
     if (status == LS_OK)
-        status = ls_config_load(&config, path);
+        status = load(&config, path);
     if (status != LS_OK)
         return status;
     struct run_file *file = calloc(1, sizeof *file);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lockstep/file.h"
@@ -114,6 +115,20 @@ TEST(what_is_no_such_file_is_refused)
             fail_msg("this is taken for a run: %s", wrong[i]);
     }
     assert_int_equal(unlink(path), 0);
+    free(back);
+}
+
+TEST(a_pipe_in_its_place_is_not_waited_for)
+{
+    struct fixture *fixture = *state;
+    struct run_file *back = calloc(1, sizeof *back);
+    char path[128];
+    assert_non_null(back);
+    (void)snprintf(path, sizeof path, "%s/run.yaml", fixture->plan.folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_fails(run_file_read(back, &fixture->plan), LS_EIO);
+    assert_error_has("run.yaml: it is not a regular file");
+    assert_ok(ls_file_remove(path));
     free(back);
 }
 
