@@ -154,7 +154,7 @@ END
     [ "${lines[3]}" = "epoch 3  damaged" ]
     [ "${lines[4]}" = "epoch 4  whole" ]
     [[ $stderr == *"${shard#saved/}"* && $stderr == *"of node-2"* ]]
-    [[ $stderr == *"saved: 1 of 5 checkpoints are damaged" ]]
+    [[ $stderr == *"saved: 1 of 5 checkpoints are damaged, or cannot be read" ]]
     checkpoint verify saved 4 2
     [ "$status" -eq 0 ]
     [ "$output" = $'epoch 4  whole\nepoch 2  whole' ]
@@ -168,6 +168,26 @@ END
     printf x >>saved/manifest.000001
     checkpoint ls saved
     [[ ${lines[2]} == *"  1"*" damaged" ]]
+}
+
+@test "what cannot be read is named, and the others are looked at" {
+    "$example" >out.txt
+    rm checkpoints/trainer_1.000002
+    mkdir checkpoints/trainer_1.000002
+    checkpoint ls checkpoints
+    [ "$status" -eq 0 ]
+    [[ ${lines[1]} == *" 2 "*"unreadable" ]]
+    [[ ${lines[2]} == *" 3 "*"whole" ]]
+    checkpoint show checkpoints 2
+    [[ ${lines[2]} == "trainer_1  124 B, unreadable" ]]
+    [[ ${lines[3]} == *"trainer_1.000002: it is not a regular file" ]]
+    refused 1 "1 of 2 checkpoints are damaged, or cannot be read" verify checkpoints
+    [ "${lines[1]}" = "epoch 3  whole" ]
+    rm checkpoints/manifest.000002
+    mkdir checkpoints/manifest.000002
+    checkpoint ls checkpoints
+    [[ ${lines[1]} == *" 2 "*"unreadable" ]]
+    [[ ${lines[2]} == *" 3 "*"whole" ]]
 }
 
 @test "best is the one that was evaluated best, of those that are whole" {

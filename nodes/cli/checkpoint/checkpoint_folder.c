@@ -214,14 +214,19 @@ int checkpoint_folder_epoch(const struct checkpoint_folder *folder, size_t i,
 
 /* ---- whether it is whole ------------------------------------------------- */
 
-static void note_damage(struct checkpoint_health *health,
-                        void (*damaged)(void *self, const char *text),
-                        void *self, const char *text)
+/* Returns LS_OK if the status is one of a damage, which is noted. */
+static int note_damage(struct checkpoint_health *health,
+                       void (*damaged)(void *self, const char *text),
+                       void *self, int status)
 {
+    if (status != LS_EPROTO && status != LS_EIO)
+        return status;
     if (health->n_damaged++ == 0)
-        (void)snprintf(health->why, sizeof health->why, "%s", text);
+        (void)snprintf(health->why, sizeof health->why, "%s", ls_error_text());
+    health->n_unreadable += status == LS_EIO;
     if (damaged != NULL)
-        damaged(self, text);
+        damaged(self, ls_error_text());
+    return LS_OK;
 }
 
 int checkpoint_folder_verify(const struct checkpoint_folder *folder,
@@ -232,19 +237,13 @@ int checkpoint_folder_verify(const struct checkpoint_folder *folder,
     struct ls_checkpoint_manifest manifest = {.n_entries = 0};
     *out = (struct checkpoint_health){.n_damaged = 0};
     int status = ls_checkpoints_manifest(folder->checkpoints, epoch, &manifest);
-    if (status == LS_EPROTO) {
-        note_damage(out, damaged, self, ls_error_text());
-        return LS_OK;
-    }
+    status = note_damage(out, damaged, self, status);
     for (size_t i = 0; i < manifest.n_entries && status == LS_OK; i++) {
         status = ls_checkpoints_has(folder->checkpoints, epoch,
                                     &manifest.entries[i]);
-        if (status == LS_ENOENT)
-            out->n_elsewhere++;
-        if (status == LS_EPROTO)
-            note_damage(out, damaged, self, ls_error_text());
-        if (status == LS_ENOENT || status == LS_EPROTO)
-            status = LS_OK;
+        out->n_elsewhere += status == LS_ENOENT;
+        status = status == LS_ENOENT ? LS_OK
+                                     : note_damage(out, damaged, self, status);
     }
     ls_checkpoint_manifest_clear(&manifest);
     return status;
@@ -254,7 +253,8 @@ const char *checkpoint_health_text(const struct checkpoint_health *health,
                                    size_t n_entries, char text[64])
 {
     if (health->n_damaged > 0)
-        return "damaged";
+        return health->n_damaged == health->n_unreadable ? "unreadable"
+                                                         : "damaged";
     if (health->n_elsewhere == 0)
         return "whole";
     (void)snprintf(text, 64, "%zu of %zu here", n_entries - health->n_elsewhere,

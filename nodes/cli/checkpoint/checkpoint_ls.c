@@ -22,7 +22,7 @@ static int look(const struct checkpoint_folder *folder, size_t at,
     if (status == LS_OK)
         status = ls_checkpoints_manifest(folder->checkpoints, out->epoch,
                                          &out->manifest);
-    return status == LS_EPROTO ? LS_OK : status;
+    return status == LS_EPROTO || status == LS_EIO ? LS_OK : status;
 }
 
 static void print_metrics(const struct ls_checkpoint_manifest *manifest)

@@ -11,7 +11,7 @@
 struct contents {
     struct ls_checkpoint_blob *blobs; /* own */
     size_t n;
-    const char *state; /* "whole", "damaged", "elsewhere" */
+    const char *state; /* "whole", "damaged", "unreadable", "elsewhere" */
     char why[LS_ERROR_TEXT_MAX];
 };
 
@@ -23,14 +23,16 @@ static int look(const struct checkpoint_folder *folder, int64_t epoch,
     int status = ls_checkpoints_has(folder->checkpoints, epoch, entry);
     if (status == LS_ENOENT)
         out->state = "elsewhere";
-    if (status == LS_EPROTO) {
-        out->state = "damaged";
+    if (status == LS_EPROTO || status == LS_EIO) {
+        out->state = status == LS_EIO ? "unreadable" : "damaged";
         (void)snprintf(out->why, sizeof out->why, "%s", ls_error_text());
     }
     if (status == LS_OK || status == LS_EPROTO)
         status = ls_checkpoints_blob_names(folder->checkpoints, epoch, entry,
                                            &out->blobs, &out->n);
-    return status == LS_ENOENT || status == LS_EPROTO ? LS_OK : status;
+    return status == LS_ENOENT || status == LS_EPROTO || status == LS_EIO
+               ? LS_OK
+               : status;
 }
 
 static uint64_t bytes_of(const struct ls_checkpoint_blob *blob)

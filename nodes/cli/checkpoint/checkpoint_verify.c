@@ -78,7 +78,9 @@ int checkpoint_verify(const struct options *options)
     if (status == LS_OK && n == 0)
         status = ls_error(LS_ENOENT, "%s has no checkpoint", folder.path);
     if (status == LS_OK && n_damaged > 0)
-        status = ls_error(LS_EPROTO, "%s: %zu of %zu checkpoints are damaged",
+        status = ls_error(LS_EPROTO,
+                          "%s: %zu of %zu checkpoints are damaged, or "
+                          "cannot be read",
                           folder.path, n_damaged, n);
     checkpoint_folder_close(&folder);
     return status;

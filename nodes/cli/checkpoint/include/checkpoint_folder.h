@@ -53,15 +53,18 @@ LS_MUST_USE int checkpoint_folder_epoch(const struct checkpoint_folder *folder,
 struct checkpoint_health {
     size_t n_elsewhere;          /* entries that lie on other machines */
     size_t n_damaged;            /* the manifest counts, too */
+    size_t n_unreadable;         /* of these: the system does not give them */
     char why[LS_ERROR_TEXT_MAX]; /* of the first damage: names file and blob */
 };
-/* Read it all. damaged: called with the text of each damage; NULL: nobody asks.
- * Errors: LS_EIO; LS_ENOMEM. */
+/* Read it all. What cannot be read, as it belongs to somebody else or its disk
+ * fails, is one more damage: the others are looked at as well.
+ * damaged: called with the text of each damage; NULL: nobody asks.
+ * Errors: LS_ENOENT it was removed; LS_ENOMEM. */
 LS_MUST_USE int
 checkpoint_folder_verify(const struct checkpoint_folder *folder, int64_t epoch,
                          void (*damaged)(void *self, const char *text),
                          void *self, struct checkpoint_health *out);
-/* "whole", "damaged", "3 of 5 here". Returns text. */
+/* "whole", "damaged", "unreadable", "3 of 5 here". Returns text. */
 const char *checkpoint_health_text(const struct checkpoint_health *health,
                                    size_t n_entries, char text[64]);
 
