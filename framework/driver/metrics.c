@@ -183,6 +183,17 @@ static int add_lines(ls_metrics *metrics, const ls_value *round, uint32_t rank,
     return status;
 }
 
+/* The file was moved away, or cut, since the checkpoint was saved: no zeros are
+ * put in the place of what is missing. */
+static void lose(ls_metrics *metrics, uint64_t size)
+{
+    ls_log_warn("metrics: %s has %llu bytes, and had %lld when the checkpoint "
+                "was saved: figures go on behind what there is",
+                metrics->path, (unsigned long long)size,
+                (long long)metrics->size);
+    metrics->size = (int64_t)size;
+}
+
 static int append_to_file(ls_metrics *metrics, const struct text *text)
 {
     ls_file *file = NULL;
@@ -191,6 +202,8 @@ static int append_to_file(ls_metrics *metrics, const struct text *text)
         ls_file_open(&file, metrics->path, LS_FILE_WRITE | LS_FILE_CREATE);
     if (status == LS_OK)
         status = ls_file_size(file, &size);
+    if (status == LS_OK && size < (uint64_t)metrics->size)
+        lose(metrics, size);
     /* Of a training that went on from before; or of another one. */
     if (status == LS_OK && size > (uint64_t)metrics->size)
         status = ls_file_cut(file, (uint64_t)metrics->size);

@@ -174,6 +174,22 @@ static int be_refused(void *self, ls_driver *driver)
     return LS_OK;
 }
 
+/* Moved away, as logs are: what comes next begins a new one. */
+TEST_WITH(a_file_that_is_gone_is_begun_again, scratch_set_up, scratch_tear_down)
+{
+    char text[4096];
+    struct training training = {.fail_at = 3};
+    path_in(*state, "saved", training.folder);
+    path_in(*state, "m.jsonl", training.metrics);
+    assert_fails(run_threads(2, train, &training), LS_EIO);
+    assert_int_equal(remove(training.metrics), 0);
+    training.fail_at = 0;
+    assert_ok(run_threads(2, train, &training));
+    read_all(training.metrics, text, sizeof text);
+    assert_int_equal(strncmp(text, "{\"step\":3,\"rank\":0,", 19), 0);
+    assert_has(text, "{\"step\":4,\"rank\":0,\"name\":");
+}
+
 TEST(what_cannot_be_noted_or_written_is_refused)
 {
     char path[] = "/dev/null/m.jsonl";

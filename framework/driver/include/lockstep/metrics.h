@@ -7,8 +7,9 @@
  *
  * A number that JSON lacks is "NaN", "Infinity" or "-Infinity". How far the
  * file has come is saved with checkpoints: a training that goes on from one
- * cuts off what came later, so that no figure is there twice. Thread: the
- * rank's. */
+ * cuts off what came later, so that no figure is there twice. If the file is
+ * shorter by then, as it was moved away, they go on behind what there is, and
+ * the log says so. Thread: the rank's. */
 #ifndef LOCKSTEP_METRICS_H
 #define LOCKSTEP_METRICS_H
 
