@@ -757,6 +757,26 @@ static int expect_refusal(struct rank *rank,
     return LS_OK;
 }
 
+static int ask_askew(struct rank *rank)
+{
+    static int64_t numbers[2];
+    char *at = (char *)numbers;
+    const struct ls_group_operation right = {.kind = LS_GROUP_ALL_REDUCE,
+                                             .type = LS_GROUP_F64,
+                                             .count = 1,
+                                             .in = numbers,
+                                             .out = numbers};
+    struct ls_group_operation wrong = right;
+    wrong.in = at + 4;
+    TRY(expect_refusal(rank, &wrong, "not aligned"));
+    wrong = right;
+    wrong.out = at + 1;
+    TRY(expect_refusal(rank, &wrong, "not aligned"));
+    wrong.type = LS_GROUP_F32;
+    wrong.kind = LS_GROUP_REDUCE_SCATTER;
+    return expect_refusal(rank, &wrong, "not aligned");
+}
+
 static int ask_wrongly(struct rank *rank)
 {
     char bytes[64] = "";
@@ -792,6 +812,7 @@ static int ask_wrongly(struct rank *rank)
     wrong.parts = NULL;
     wrong.count = SIZE_MAX;
     TRY(expect_refusal(rank, &wrong, "count"));
+    TRY(ask_askew(rank));
     EXPECT(ls_group_id(rank->group, size_of(rank), &id) == LS_EINVAL);
     return ls_group_barrier(rank->group, RANK_WAIT_MS);
 }

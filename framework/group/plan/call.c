@@ -95,6 +95,13 @@ static const char *find_missing(const struct group_call *call, uint32_t rank,
     return NULL;
 }
 
+static bool is_aligned(const struct group_call *call)
+{
+    const size_t unit = group_type_bytes(call->form.type);
+    return !group_form_folds(&call->form) || ((uintptr_t)call->in % unit == 0 &&
+                                              (uintptr_t)call->out % unit == 0);
+}
+
 int group_call_init(struct group_call *out,
                     const struct ls_group_operation *operation, uint32_t rank,
                     uint32_t size, int64_t now)
@@ -123,6 +130,8 @@ int group_call_init(struct group_call *out,
     const char *fault = find_fault(operation, &call.form, rank, size);
     if (fault == NULL)
         fault = find_missing(&call, rank, size);
+    if (fault == NULL && !is_aligned(&call))
+        fault = "`in` or `out` is not aligned as its numbers are";
     if (fault == NULL && operation->name != NULL)
         memcpy(call.form.name, operation->name, strlen(operation->name));
     if (fault != NULL)

@@ -45,7 +45,7 @@ typedef struct ls_collective ls_collective;
 #define LS_GROUP_NAME_MAX 31
 /* The most ranks. */
 #define LS_GROUP_RANKS_MAX 4096
-/* Operations of one handle that may be started and not ended. */
+/* Operations of one handle that may be started and not destroyed. */
 #define LS_GROUP_STARTED_MAX 64
 
 /* Made and formed --------------------------------------------------------- */
@@ -109,12 +109,12 @@ LS_MUST_USE LS_API int ls_group_create(ls_group **out, ls_node *node,
 /* Begin the next generation, with all members that are here. Every member calls
  * it: once at first, and again when a generation is over, or when newcomers
  * should be let in. Ranks follow the ids of the members, and may change.
- * Operations that are under way must have ended.
+ * Operations that were started must have been destroyed.
  * wait_ms: how long to wait for the others.
  * Errors:  in all alike, as those of operations: LS_ETIMEDOUT, LS_ELOST,
  *          LS_EMISMATCH, LS_EABORTED; LS_EUNREACHABLE a member wants
  *          LS_GROUP_ROOM_ALWAYS, and they share no memory: the text says why;
- *          LS_ECLOSED; LS_ESTATE an operation is under way; LS_ENOMEM. */
+ *          LS_ECLOSED; LS_ESTATE an operation is not destroyed; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_group_form(ls_group *group, int wait_ms);
 
 /* Make a group of those ranks that give the same colour, in the order of their
@@ -147,7 +147,7 @@ LS_MUST_USE LS_API int ls_group_id(const ls_group *group, uint32_t rank,
                                    uint32_t *id);
 
 /* Memory for what operations read and write, aligned to 64 bytes, zeroed. Any
- * other memory does as well. Errors: LS_ENOMEM. */
+ * other memory that is aligned as what lies in it does as well. Errors: LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_group_alloc(ls_group *group, void **out, size_t size);
 /* memory: from alloc of this group; NULL is fine. */
 LS_API void ls_group_free(ls_group *group, void *memory);
@@ -213,7 +213,7 @@ struct ls_group_operation {
  * RECEIVE are matched in order for each other rank.
  * out:    own; NULL after an error; give it to ls_collective_destroy().
  * Errors: LS_EINVAL the operation; LS_ESTATE not formed; LS_EAGAIN
- *         LS_GROUP_STARTED_MAX are under way; LS_ENOMEM; LS_ECLOSED. That the
+ *         LS_GROUP_STARTED_MAX are not destroyed; LS_ENOMEM; LS_ECLOSED. That the
  *         generation is over is said by the wait. */
 LS_MUST_USE LS_API int
 ls_group_start(ls_collective **out, ls_group *group,
