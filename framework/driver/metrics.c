@@ -200,6 +200,8 @@ static int append_to_file(ls_metrics *metrics, const struct text *text)
     uint64_t size = 0;
     int status =
         ls_file_open(&file, metrics->path, LS_FILE_WRITE | LS_FILE_CREATE);
+    if (status == LS_ENOENT)
+        status = LS_EIO; /* its folder */
     if (status == LS_OK)
         status = ls_file_size(file, &size);
     if (status == LS_OK && size < (uint64_t)metrics->size)

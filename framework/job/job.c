@@ -33,11 +33,19 @@ static void set_default(int *timeout_ms, int otherwise)
         *timeout_ms = otherwise;
 }
 
+static bool is_name(const char *name)
+{
+    static const char some[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                               "abcdefghijklmnopqrstuvwxyz0123456789._-";
+    const size_t n = name == NULL ? 0 : strspn(name, some);
+    return n >= 1 && n <= LS_JOB_MAX && name[n] == '\0';
+}
+
 static int check_options(const struct ls_job_options *options)
 {
-    if (options->name == NULL || options->name[0] == '\0' ||
-        strlen(options->name) > LS_JOB_MAX)
-        return ls_error(LS_EINVAL, "a job needs a name of 1 to %d bytes",
+    if (!is_name(options->name))
+        return ls_error(LS_EINVAL,
+                        "a job needs a name of 1 to %d of [A-Za-z0-9._-]",
                         LS_JOB_MAX);
     if (options->start_timeout_ms < 0 || options->group_timeout_ms < 0 ||
         options->save_timeout_ms < 0 || options->cancel_timeout_ms < 0)

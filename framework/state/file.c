@@ -30,8 +30,11 @@ int disk_error(int os_errno, const char *what, const char *path)
 
 /* Parts of a file -------------------------------------------------------- */
 
-static int open_failed(int failed, const char *path)
+static int open_failed(int failed, const char *path, unsigned flags)
 {
+    if (failed == ENOENT && (flags & LS_FILE_CREATE) != 0)
+        return ls_error(LS_ENOENT, "making %s: its folder does not exist",
+                        path);
     if (failed == ENOENT)
         return ls_error(LS_ENOENT, "there is no %s", path);
     if (failed == EINVAL)
@@ -55,7 +58,7 @@ int ls_file_open(ls_file **out, const char *path, unsigned flags)
         file->disk->ops->open(file->disk, &file->handle, path, flags);
     if (failed != 0) {
         free(file);
-        return open_failed(failed, path);
+        return open_failed(failed, path, flags);
     }
     *out = file;
     return LS_OK;

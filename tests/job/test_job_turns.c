@@ -242,10 +242,17 @@ TEST(a_node_that_gives_its_leader_up_cancels_its_tasks)
     world_play(&world, 1, silent_body);
 }
 
-static int act_negative(struct site *site)
+static int act_wrongly(struct site *site)
 {
     struct ls_job_options options = site->options;
     ls_job *job;
+    static const char *const names[] = {NULL, "", "a/b", "new\nline"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        options.name = names[i];
+        assert_int_equal(
+            ls_job_create(&job, site->node, site->calls, &options), LS_EINVAL);
+        assert_error_has("of [A-Za-z0-9._-]");
+    }
     options.name = "other";
     options.cancel_timeout_ms = -1;
     assert_int_equal(ls_job_create(&job, site->node, site->calls, &options),
@@ -254,14 +261,14 @@ static int act_negative(struct site *site)
     return LS_OK;
 }
 
-static void negative_body(struct job_world *world)
+static void wrong_body(struct job_world *world)
 {
-    world->act = act_negative;
+    world->act = act_wrongly;
     assert_int_equal(life(world), LS_OK);
 }
 
 TEST(a_negative_time_to_stop_is_refused)
 {
     struct job_world world = {.own_folders = false};
-    world_play(&world, 1, negative_body);
+    world_play(&world, 1, wrong_body);
 }
