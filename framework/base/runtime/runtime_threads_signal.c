@@ -20,6 +20,11 @@
 #include <unistd.h>
 
 #include "lockstep/log.h"
+#include "lockstep/runtime.h"
+
+/* Nobody presses a key twice in this time, but timeout(1) signals the process
+ * and then its group. */
+#define SAME_NS (200 * LS_NS_PER_MS)
 
 enum { SIGNALS = 65 }; /* numbers are below; Linux has 1 … 64 */
 
@@ -29,7 +34,8 @@ struct ls_signals {
     void (*fn)(void *self, int signal);
     void *self;
     bool each;   /* a second one does not kill */
-    bool called; /* the listener's */
+    bool called; /* the listener's, as the next one */
+    int64_t called_at;
 };
 
 static pthread_mutex_t change = PTHREAD_MUTEX_INITIALIZER;
@@ -55,16 +61,25 @@ static void die_of(int number)
     _exit(128 + number); /* the first process of a container cannot die so */
 }
 
+static void call(ls_signals *watch, int number)
+{
+    if (watch->called)
+        return;
+    watch->fn(watch->self, number);
+    watch->called = !watch->each;
+    watch->called_at = ls_now(ls_runtime_threads());
+}
+
 static void deliver(int number)
 {
+    const int64_t now = ls_now(ls_runtime_threads());
     for (ls_signals *watch = watches; watch != NULL; watch = watch->next)
-        if (sigismember(&watch->wanted, number) == 1 && watch->called)
+        if (sigismember(&watch->wanted, number) == 1 && watch->called &&
+            now - watch->called_at >= SAME_NS)
             die_of(number);
     for (ls_signals *watch = watches; watch != NULL; watch = watch->next)
-        if (sigismember(&watch->wanted, number) == 1) {
-            watch->called = !watch->each;
-            watch->fn(watch->self, number);
-        }
+        if (sigismember(&watch->wanted, number) == 1)
+            call(watch, number);
 }
 
 static void *listen_to_all(void *unused)

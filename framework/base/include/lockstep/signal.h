@@ -5,6 +5,8 @@
  * thread may: take locks, log, cancel a run. Several watches may name the same
  * signal: each is called. The second signal that a watch would see kills the
  * process, as if nobody had watched: a user who presses Ctrl-C twice wants out.
+ * One that comes within 200 ms of the first is the same: timeout(1) signals a
+ * program twice at once.
  * Thread: owner; several owners may have watches at the same time.
  * Source: sigwait(3), pthread_sigmask(3). */
 #ifndef LOCKSTEP_SIGNAL_H
