@@ -156,7 +156,8 @@ static int write_temporary(const char *path, const char *temporary,
     int status = ls_file_open(&file, temporary,
                               LS_FILE_WRITE | LS_FILE_CREATE | LS_FILE_EMPTY);
     if (status == LS_ENOENT)
-        return ls_error(LS_EIO, "writing %s: the folder of %s does not exist", path, temporary);
+        return ls_error(LS_EIO, "writing %s: the folder of %s does not exist",
+                        path, temporary);
     for (size_t i = 0; i < n && status == LS_OK; i++) {
         status = ls_file_write_at(file, parts[i].data, parts[i].size, at);
         at += parts[i].size;

@@ -249,8 +249,8 @@ static int act_wrongly(struct site *site)
     static const char *const names[] = {NULL, "", "a/b", "new\nline"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         options.name = names[i];
-        assert_int_equal(
-            ls_job_create(&job, site->node, site->calls, &options), LS_EINVAL);
+        assert_int_equal(ls_job_create(&job, site->node, site->calls, &options),
+                         LS_EINVAL);
         assert_error_has("of [A-Za-z0-9._-]");
     }
     options.name = "other";

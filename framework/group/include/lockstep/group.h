@@ -147,7 +147,8 @@ LS_MUST_USE LS_API int ls_group_id(const ls_group *group, uint32_t rank,
                                    uint32_t *id);
 
 /* Memory for what operations read and write, aligned to 64 bytes, zeroed. Any
- * other memory that is aligned as what lies in it does as well. Errors: LS_ENOMEM. */
+ * other memory that is aligned as what lies in it does as well. Errors:
+ * LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_group_alloc(ls_group *group, void **out, size_t size);
 /* memory: from alloc of this group; NULL is fine. */
 LS_API void ls_group_free(ls_group *group, void *memory);
@@ -213,8 +214,8 @@ struct ls_group_operation {
  * RECEIVE are matched in order for each other rank.
  * out:    own; NULL after an error; give it to ls_collective_destroy().
  * Errors: LS_EINVAL the operation; LS_ESTATE not formed; LS_EAGAIN
- *         LS_GROUP_STARTED_MAX are not destroyed; LS_ENOMEM; LS_ECLOSED. That the
- *         generation is over is said by the wait. */
+ *         LS_GROUP_STARTED_MAX are not destroyed; LS_ENOMEM; LS_ECLOSED. That
+ *         the generation is over is said by the wait. */
 LS_MUST_USE LS_API int
 ls_group_start(ls_collective **out, ls_group *group,
                const struct ls_group_operation *operation);

@@ -103,8 +103,8 @@ LS_API bool ls_file_is_named(ls_file *file);
 /* ---- names ------------------------------------------------------------- */
 
 LS_API bool ls_file_exists(const char *path); /* a file or a folder */
-/* Replaces what is there. Errors: LS_ENOENT there is no `from`; LS_EIO `to` is a
- * device, a pipe or a socket. */
+/* Replaces what is there. Errors: LS_ENOENT there is no `from`; LS_EIO `to` is
+ * a device, a pipe or a socket. */
 LS_MUST_USE LS_API int ls_file_rename(const char *from, const char *to);
 /* Errors: LS_ENOENT there is no such file. */
 LS_API int ls_file_remove(const char *path);
