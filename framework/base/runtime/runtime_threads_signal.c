@@ -7,6 +7,8 @@
  * - The listener is stopped by pthread_cancel(), the one portable way to end a
  *   sigwait() without taking a signal away from someone. It can be cancelled
  *   only there: a call under way is finished first.
+ * - timeout(1) sends a signal to its child and then to the child's group, others
+ *   to a leader and to all: that is one wish, and not the second signal.
  * - Two listeners would steal each other's signals, hence one per process and
  *   the one global list of the framework; signals belong to the process. */
 #include "lockstep/signal.h"
@@ -20,8 +22,10 @@
 #include <unistd.h>
 
 #include "lockstep/log.h"
+#include "lockstep/runtime.h"
 
 enum { SIGNALS = 65 }; /* numbers are below; Linux has 1 … 64 */
+#define AGAIN_NS (200 * LS_NS_PER_MS) /* signal.h: nobody presses as fast */
 
 struct ls_signals {
     ls_signals *next;
@@ -29,7 +33,10 @@ struct ls_signals {
     void (*fn)(void *self, int signal);
     void *self;
     bool each;   /* a second one does not kill */
-    bool called; /* the listener's */
+    /* the listener's */
+    bool called;
+    int number; /* of the signal that it was called with, and when */
+    int64_t at;
 };
 
 static pthread_mutex_t change = PTHREAD_MUTEX_INITIALIZER;
@@ -55,14 +62,26 @@ static void die_of(int number)
     _exit(128 + number); /* the first process of a container cannot die so */
 }
 
+/* The one that it was called with, sent twice. */
+static bool is_same(const ls_signals *watch, int number, int64_t now)
+{
+    return watch->called && watch->number == number &&
+           now - watch->at < AGAIN_NS;
+}
+
 static void deliver(int number)
 {
+    const int64_t now = ls_now(ls_runtime_threads());
     for (ls_signals *watch = watches; watch != NULL; watch = watch->next)
-        if (sigismember(&watch->wanted, number) == 1 && watch->called)
+        if (sigismember(&watch->wanted, number) == 1 && watch->called &&
+            !is_same(watch, number, now))
             die_of(number);
     for (ls_signals *watch = watches; watch != NULL; watch = watch->next)
-        if (sigismember(&watch->wanted, number) == 1) {
+        if (sigismember(&watch->wanted, number) == 1 &&
+            !is_same(watch, number, now)) {
             watch->called = !watch->each;
+            watch->number = number;
+            watch->at = now;
             watch->fn(watch->self, number);
         }
 }
