@@ -17,6 +17,7 @@ void output_init(void)
 {
     (void)setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); /* what is too large is an error */
 }
 
 int output_flush(void)

@@ -37,6 +37,7 @@ static const struct ls_field fields[] = {
     INT(load_ns),
     INT(train_ns),
     INT(overlap_ns),
+    INT(trained),
     INT(policy_only),
     INT(epochs),
     INT(failures),

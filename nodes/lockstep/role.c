@@ -127,6 +127,7 @@ void role_fill(const struct role *role, ls_task *task, struct report *out)
     out->train_ns = counts->grad_ns;
     out->load_ns = counts->load_ns;
     out->overlap_ns = counts->overlap_ns;
+    out->trained = (int64_t)counts->trained;
     out->wait_ns = role->plan->learner.loaders > 0 ? counts->load_wait_ns
                                                    : counts->dequeue_ns;
     const void *published;

@@ -65,7 +65,7 @@ struct learner_totals render_learners(const struct render *self)
         const struct report *report = &self->nodes[i].last;
         if (self->plan->nodes[i].role != PLAN_LEARNER)
             continue;
-        iterations += report->iteration;
+        iterations += report->trained;
         train += report->train_ns;
         load += report->load_ns;
         wait += report->wait_ns;
@@ -103,10 +103,11 @@ struct totals render_totals(const struct render *self)
         if (report->peak_kib > totals.peak_kib)
             totals.peak_kib = report->peak_kib;
     }
-    if (self->counted_at > self->formed_at)
+    const int64_t from = self->resumes ? self->base_at : self->formed_at;
+    if (self->counted_at > from && self->env_step >= self->base_env_step)
         totals.env_steps_per_s =
-            (double)(self->env_step + self->discarded) /
-            ((double)(self->counted_at - self->formed_at) / second);
+            (double)(self->env_step - self->base_env_step + self->discarded) /
+            ((double)(self->counted_at - from) / second);
     totals.solved = self->evaluation.episodes > 0 &&
                     self->evaluation.eval_value >= self->plan->solved;
     return totals;
@@ -217,6 +218,10 @@ static void count(render *self, size_t index, const struct report *report)
     self->env_step = report->env_step;
     self->discarded = report->discarded;
     self->counted_at = ls_now(self->runtime);
+    if (self->resumes && self->base_at == 0) {
+        self->base_env_step = self->env_step;
+        self->base_at = self->counted_at;
+    }
 }
 
 /* Of several that evaluate the same weights, the best decides. */
@@ -279,6 +284,7 @@ void render_line(render *self, size_t index, const char *line)
 
 void render_run(render *self, const struct render_run *run)
 {
+    self->resumes = run->lives > 0;
     if (run->lives > 0)
         (void)fprintf(stderr,
                       "lockstep: resuming the interrupted run in %s; "

@@ -40,6 +40,10 @@ struct render {
     struct report evaluation;             /* the last one; episodes 0: none */
     int64_t iteration, env_step, counted_at; /* the latest that were heard */
     int64_t discarded;                       /* env steps besides those */
+    /* Of a run that goes on, the first that were heard in this life: what was
+     * counted before took time that nobody knows. */
+    bool resumes;
+    int64_t base_env_step, base_at; /* 0: none yet, or it is a new run */
 };
 
 /* The figures of a run so far. */

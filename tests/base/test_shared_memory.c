@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -259,6 +260,31 @@ TEST(a_process_that_is_killed_leaves_an_orphan)
     (void)unlink(path);
     (void)close(ready[0]);
     (void)close(ready[1]);
+}
+
+static void limit_files(rlim_t most)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = most;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* It would be killed by the kernel. */
+TEST(what_is_larger_than_files_may_be_is_refused)
+{
+    ls_memory *memory;
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit_files(ls_memory_page());
+    const int status =
+        ls_memory_create(&memory, ls_runtime_threads(), "test", 5000);
+    const int fits = ls_memory_create(&memory, ls_runtime_threads(), "test",
+                                      ls_memory_page());
+    ls_memory_destroy(&memory);
+    limit_files(before.rlim_cur);
+    assert_int_equal(status, LS_EIO);
+    assert_int_equal(fits, LS_OK);
 }
 
 TEST(what_is_no_sealed_memory_is_refused)

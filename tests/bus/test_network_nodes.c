@@ -237,6 +237,18 @@ TEST(a_star_forms_and_hears_events_in_order)
     form(LS_TOPOLOGY_STAR, MEMBERS, 0);
 }
 
+/* Over a satellite; a proof is back later than it is asked for again. */
+TEST(a_world_forms_when_a_round_trip_takes_longer_than_half_a_second)
+{
+    static const struct ls_network_path far = {.delay_ns = 300 * LS_NS_PER_MS,
+                                               .jitter_ns = 50 * LS_NS_PER_MS};
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        struct cluster c = {.n = 3, .topology = LS_TOPOLOGY_MESH};
+        (void)run(&c, seed, &far);
+        assert_all_heard(&c);
+    }
+}
+
 static void count_waits(void *self, const char *missing)
 {
     int *n = self;

@@ -91,6 +91,15 @@ abandon() {
     ends_solved
 }
 
+@test "a limit of files fails what is too large, and nothing is killed by it" {
+    ulimit -S -f 16 # KiB
+    run --separate-stderr "$LOCKSTEP" "${members[@]}"
+    [ "$status" -eq 0 ]
+    run --separate-stderr "$LOCKSTEP" run "$cartpole"
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"epoch 0 was not saved"*"File too large"* ]]
+}
+
 @test "a run goes on when the disk is full: its weights are there, exit 1" {
     local fd
     exec {fd}>/dev/full

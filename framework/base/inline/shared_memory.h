@@ -35,9 +35,9 @@ typedef _Atomic uint32_t ls_word;
 
 /* out:    own; give it to ls_memory_destroy(). All zero. size: in bytes,
  * rounded up to pages. name: copied; what /proc/PID/maps shows. Errors:
- * LS_ENOMEM; LS_EIO the system has no such memory, or no /proc;
- * LS_EUNREACHABLE it has no
- * waits for several words (Linux before 5.16). */
+ * LS_ENOMEM; LS_EIO the system has no such memory, or no /proc, or files may
+ * not be as large (RLIMIT_FSIZE); LS_EUNREACHABLE it has no waits for several
+ * words (Linux before 5.16). */
 LS_MUST_USE int ls_memory_create(ls_memory **out, ls_runtime *runtime,
                                  const char *name, size_t size);
 /* NULL and a pointer to NULL are fine. Unmaps it; its pages are freed with the

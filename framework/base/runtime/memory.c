@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -77,6 +78,21 @@ static int open_for_others(ls_memory *memory)
     return LS_OK;
 }
 
+/* A limit of files holds for memory as well, and the kernel kills with SIGXFSZ
+ * who goes beyond it. */
+static int grow(const ls_memory *memory)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && memory->size > limit.rlim_cur)
+        return ls_error(LS_EIO,
+                        "shared memory cannot have %zu bytes: files may have "
+                        "%llu; raise `ulimit -f`",
+                        memory->size, (unsigned long long)limit.rlim_cur);
+    if (ftruncate(memory->fd, (off_t)memory->size) != 0)
+        return ls_error_from(errno, "shared memory cannot be made as large");
+    return LS_OK;
+}
+
 static int make(ls_memory *memory, const char *name, size_t size)
 {
     memory->fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -85,9 +101,9 @@ static int make(ls_memory *memory, const char *name, size_t size)
     memory->size =
         (size + ls_memory_page() - 1) / ls_memory_page() * ls_memory_page();
     memory->is_own = true;
-    if (ftruncate(memory->fd, (off_t)memory->size) != 0)
-        return ls_error_from(errno, "shared memory cannot be made as large");
-    const int status = map(memory, PROT_READ | PROT_WRITE);
+    int status = grow(memory);
+    if (status == LS_OK)
+        status = map(memory, PROT_READ | PROT_WRITE);
     if (status != LS_OK)
         return status;
     if (fcntl(memory->fd, F_ADD_SEALS, SEALS) != 0)

@@ -7,6 +7,8 @@
  * - The listener is stopped by pthread_cancel(), the one portable way to end a
  *   sigwait() without taking a signal away from someone. It can be cancelled
  *   only there: a call under way is finished first.
+ * - timeout(1) sends a signal to its child and then to the child's group, others
+ *   to a leader and to all: that is one wish, and not the second signal.
  * - Two listeners would steal each other's signals, hence one per process and
  *   the one global list of the framework; signals belong to the process. */
 #include "lockstep/signal.h"
@@ -22,11 +24,8 @@
 #include "lockstep/log.h"
 #include "lockstep/runtime.h"
 
-/* Nobody presses a key twice in this time, but timeout(1) signals the process
- * and then its group. */
-#define SAME_NS (200 * LS_NS_PER_MS)
-
 enum { SIGNALS = 65 }; /* numbers are below; Linux has 1 … 64 */
+#define AGAIN_NS (200 * LS_NS_PER_MS) /* signal.h: nobody presses as fast */
 
 struct ls_signals {
     ls_signals *next;
@@ -34,8 +33,10 @@ struct ls_signals {
     void (*fn)(void *self, int signal);
     void *self;
     bool each;   /* a second one does not kill */
-    bool called; /* the listener's, as the next one */
-    int64_t called_at;
+    /* the listener's */
+    bool called;
+    int number; /* of the signal that it was called with, and when */
+    int64_t at;
 };
 
 static pthread_mutex_t change = PTHREAD_MUTEX_INITIALIZER;
@@ -61,13 +62,11 @@ static void die_of(int number)
     _exit(128 + number); /* the first process of a container cannot die so */
 }
 
-static void call(ls_signals *watch, int number)
+/* The one that it was called with, sent twice. */
+static bool is_same(const ls_signals *watch, int number, int64_t now)
 {
-    if (watch->called)
-        return;
-    watch->fn(watch->self, number);
-    watch->called = !watch->each;
-    watch->called_at = ls_now(ls_runtime_threads());
+    return watch->called && watch->number == number &&
+           now - watch->at < AGAIN_NS;
 }
 
 static void deliver(int number)
@@ -75,11 +74,16 @@ static void deliver(int number)
     const int64_t now = ls_now(ls_runtime_threads());
     for (ls_signals *watch = watches; watch != NULL; watch = watch->next)
         if (sigismember(&watch->wanted, number) == 1 && watch->called &&
-            now - watch->called_at >= SAME_NS)
+            !is_same(watch, number, now))
             die_of(number);
     for (ls_signals *watch = watches; watch != NULL; watch = watch->next)
-        if (sigismember(&watch->wanted, number) == 1)
-            call(watch, number);
+        if (sigismember(&watch->wanted, number) == 1 &&
+            !is_same(watch, number, now)) {
+            watch->called = !watch->each;
+            watch->number = number;
+            watch->at = now;
+            watch->fn(watch->self, number);
+        }
 }
 
 static void *listen_to_all(void *unused)

@@ -351,6 +351,14 @@ static bool works(const struct link *link)
     return link->peer != NULL && link->peer->member.state == LS_MEMBER_READY;
 }
 
+/* Only the last question may be answered, and who is far away answers late: the
+ * oftener an address was dialled in vain, the longer it is given. */
+static int64_t ask_ns(const struct link *link)
+{
+    return link->redial_ns / 4 > LINK_ASK_NS ? link->redial_ns / 4
+                                             : LINK_ASK_NS;
+}
+
 /* One over which nothing has been heard for a while: returns when to look at it
  * again. */
 static int64_t pursue(ls_node *node, struct link *link, int64_t now)
@@ -373,11 +381,11 @@ static int64_t pursue(ls_node *node, struct link *link, int64_t now)
             redial(node, link);
         return now + link->redial_ns;
     }
-    int64_t ask_at = link->asked_at + LINK_ASK_NS;
+    int64_t ask_at = link->asked_at + ask_ns(link);
     ask_at = ask_at > since + patience ? ask_at : since + patience;
     if (ask_at <= now) {
         ask_again(node, link);
-        ask_at = now + LINK_ASK_NS;
+        ask_at = now + ask_ns(link);
     }
     return ask_at < redial_at ? ask_at : redial_at;
 }

@@ -122,7 +122,8 @@ int command_profile(const struct options *given)
     const int exit_code = command_run_once(&options, &end);
     if (end.folder[0] == '\0' || (exit_code != 0 && !end.done))
         return exit_code;
-    printf("\n");
+    if (!options.json)
+        printf("\n");
     status = show_run(&options, end.folder, true);
     return status == LS_OK ? 0 : command_failed(status);
 }

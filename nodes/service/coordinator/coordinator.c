@@ -431,22 +431,29 @@ static void clear_away(coordinator *self)
             store_forget(self->options.store, &names[i], 1);
 }
 
+/* Returns LS_OK without one: it was asked for, and not yet made. */
+static int find_policy(coordinator *self, struct store_blob *blob)
+{
+    const char *best, *other;
+    fsm_policies(self->fsm, &best, &other);
+    int status = LS_ENOENT;
+    if (best[0] != '\0')
+        status = get_policy(self, best, blob);
+    if (status != LS_OK && other[0] != '\0')
+        return get_policy(self, other, blob);
+    return status == LS_ENOENT ? LS_OK : status;
+}
+
 /* Tell `ended`, with the policy. Returns what that does. */
 static int tell_end(coordinator *self, int status, const char *text,
                     double value)
 {
-    const char *evaluated, *learned;
-    fsm_policies(self->fsm, &evaluated, &learned);
-    const char *name = evaluated[0] != '\0' ? evaluated : learned;
     struct store_blob blob = {.data = NULL};
     struct coordinator_end end = {
         .status = status, .text = text, .eval_value = value};
     char why[LS_ERROR_TEXT_MAX] = "";
     self->done = true;
-    if (name[0] != '\0')
-        end.policy_status = get_policy(self, name, &blob);
-    if (end.policy_status == LS_ENOENT && evaluated[0] == '\0')
-        end.policy_status = LS_OK; /* it was asked for, and not yet made */
+    end.policy_status = find_policy(self, &blob);
     if (blob.data != NULL) {
         end.policy = blob.data;
         end.policy_size = blob.size;

@@ -144,10 +144,12 @@ static void pump(fsm *self, int64_t now)
     }
 }
 
-void fsm_policies(const fsm *self, const char **evaluated, const char **learned)
+void fsm_policies(const fsm *self, const char **best, const char **other)
 {
-    *evaluated = self->evaluated;
-    *learned = self->policy_id;
+    const bool enough = self->scheduler.value >= self->scheduler.stop_value &&
+                        self->evaluated[0] != '\0';
+    *best = enough ? self->evaluated : self->policy_id;
+    *other = enough ? self->policy_id : self->evaluated;
 }
 
 static void finish(fsm *self)

@@ -215,6 +215,7 @@ static void report(void *work, struct report *out)
     out->load_ns = figures.load_ns;
     out->train_ns = figures.train_ns;
     out->overlap_ns = figures.overlap_ns;
+    out->trained = figures.iterations;
 }
 
 static void close_service(void *work)

@@ -5,8 +5,8 @@
  * thread may: take locks, log, cancel a run. Several watches may name the same
  * signal: each is called. The second signal that a watch would see kills the
  * process, as if nobody had watched: a user who presses Ctrl-C twice wants out.
- * One that comes within 200 ms of the first is the same: timeout(1) signals a
- * program twice at once.
+ * The same signal again within 200 ms is not a second one: timeout(1), for one,
+ * sends it to its child and to the whole group.
  * Thread: owner; several owners may have watches at the same time.
  * Source: sigwait(3), pthread_sigmask(3). */
 #ifndef LOCKSTEP_SIGNAL_H

@@ -27,7 +27,7 @@ struct coordinator_end {
                  * done */
     const char *text;
     double eval_value; /* of the last evaluation; NaN: there was none */
-    /* The policy that was evaluated last, or else the one that the learner
+    /* The policy that reached the value, or else the one that the learner
      * committed last, as it lies in the store. NULL: there is none, or it
      * cannot be had: policy_status */
     const void *policy;

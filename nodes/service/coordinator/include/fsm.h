@@ -118,10 +118,10 @@ struct fsm_figures {
     int64_t open_calls;
     struct replay_figures replay; /* of the last buffer */
 };
-/* The policy that was evaluated last, and that of the learner; "": there is
- * none. Borrow: until anything happens. */
-void fsm_policies(const fsm *machine, const char **evaluated,
-                  const char **learned);
+/* The policy that the job is to end with: the one whose value was enough, or
+ * else that of the learner; and the other of the two, for when that one cannot
+ * be had. "": there is none. Borrow: until anything happens. */
+void fsm_policies(const fsm *machine, const char **best, const char **other);
 void fsm_figures(const fsm *machine, struct fsm_figures *out);
 
 #endif

@@ -1,0 +1,75 @@
+/* The figures of a run, from what its nodes report. */
+#include "plan_reading.h"
+#include "render_state.h"
+#include "still_clock.h"
+
+struct shown {
+    struct plan plan;
+    render *render;
+};
+
+static void show(struct shown *shown, unsigned lives)
+{
+    stop_clock();
+    clock_ns = 1000 * LS_NS_PER_S;
+    read_good(&shown->plan, FIVE);
+    assert_ok(render_create(&shown->render, &shown->plan, true,
+                            shown->plan.n_nodes, &runtime));
+    render_run(shown->render,
+               &(struct render_run){.folder = "out", .lives = lives});
+    const struct report started = report_of(0, REPORT_STARTED);
+    render_report(shown->render, 0, &started);
+}
+
+static void hide(struct shown *shown)
+{
+    render_destroy(&shown->render);
+    plan_fini(&shown->plan);
+}
+
+/* The learner has ended another iteration, `s` seconds after what it said last.
+ */
+static void progress(struct shown *shown, int64_t iteration, int64_t env_step,
+                     int64_t s)
+{
+    struct report report = report_of(0, REPORT_PROGRESS);
+    clock_ns += s * LS_NS_PER_S;
+    report.iteration = iteration;
+    report.env_step = env_step;
+    render_report(shown->render, 0, &report);
+}
+
+TEST(a_new_run_counts_its_steps_from_when_the_world_was_formed)
+{
+    struct shown shown = {.render = NULL};
+    show(&shown, 0);
+    progress(&shown, 1, 500, 1);
+    progress(&shown, 3, 2000, 1);
+    assert_float_equal(render_totals(shown.render).env_steps_per_s, 1000, 0);
+    hide(&shown);
+}
+
+TEST(what_a_run_counted_in_its_lives_before_is_no_part_of_its_rate)
+{
+    struct shown shown = {.render = NULL};
+    show(&shown, 1);
+    progress(&shown, 101, 50500, 1);
+    assert_float_equal(render_totals(shown.render).env_steps_per_s, 0, 0);
+    progress(&shown, 103, 51500, 2);
+    assert_float_equal(render_totals(shown.render).env_steps_per_s, 500, 0);
+    hide(&shown);
+}
+
+TEST(the_times_of_a_learner_are_means_over_what_it_learned_itself)
+{
+    struct shown shown = {.render = NULL};
+    show(&shown, 1);
+    struct report done = report_of(0, REPORT_DONE);
+    done.iteration = 110;
+    done.trained = 10;
+    done.train_ns = 50 * LS_NS_PER_MS;
+    render_report(shown.render, 0, &done);
+    assert_float_equal(render_learners(shown.render).train_ms, 5, 0);
+    hide(&shown);
+}
+
