@@ -736,7 +736,7 @@ static int parse_value(struct options *out, const struct option_spec *spec,
     case OPTION_NODES:
         return parse_nodes(out, spec->name, text);
     case OPTION_SEEDS:
-        return parse_whole(spec->name, text, INT64_MAX, &out->n_seeds);
+        return parse_between(spec->name, text, 1, INT64_MAX, &out->n_seeds);
     case OPTION_STEPS:
         return parse_between(spec->name, text, 1, 1000000000, &out->n_steps);
     case OPTION_EPISODES:
