@@ -414,6 +414,14 @@ static int check_resume(struct search *search)
     return status;
 }
 
+/* What is damaged there would end the search for the run to go on with. */
+static int check_records(const char *out)
+{
+    const struct run_folder_options none = {.out = out, .job = ""};
+    struct search search = {.options = &none};
+    return ls_file_exists(out) ? ls_folder_each(out, look_at, &search) : LS_OK;
+}
+
 int run_folder_check(const char *out)
 {
     char path[LS_PATH_MAX + 2], text[LS_PATH_MAX + 64];
@@ -430,7 +438,8 @@ int run_folder_check(const char *out)
     }
     (void)snprintf(text, sizeof text, "writing in the folder %s", path);
     memcpy(path + strlen(path), "/.", sizeof "/.");
-    return access(path, W_OK | X_OK) == 0 ? LS_OK : ls_error_from(errno, text);
+    return access(path, W_OK | X_OK) == 0 ? check_records(out)
+                                          : ls_error_from(errno, text);
 }
 
 int run_folder_begin(struct run_folder *out,

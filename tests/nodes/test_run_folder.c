@@ -380,6 +380,16 @@ TEST(a_run_that_had_not_begun_is_in_nobodys_way)
     run(place, "4", true);
 }
 
+TEST(a_damaged_record_is_known_before_a_run)
+{
+    struct place *place = *state;
+    assert_ok(ls_folder_make(path_in(place, "1")));
+    assert_ok(run_folder_check(place->out));
+    write_file(place, "1/record", "job: mine\n");
+    assert_fails(run_folder_check(place->out), LS_EPROTO);
+    assert_error_has("1/record is not a record of a run");
+}
+
 TEST(whether_there_can_be_runs_is_known_without_making_any)
 {
     struct place *place = *state;

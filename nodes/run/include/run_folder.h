@@ -45,8 +45,10 @@ struct run_folder_options {
     const char *resume;
 };
 
-/* Whether runs could have their folders there, without making any.
- * Errors: LS_EIO, which names the file or folder that is in the way. */
+/* Whether runs could have their folders there, without making any, and those
+ * that are there have records that can be read.
+ * Errors: LS_EIO, which names the file or folder that is in the way; LS_EPROTO
+ *         the same of a damaged record. */
 LS_MUST_USE int run_folder_check(const char *out);
 
 /* Find the run to go on with, or begin one, and lock it. Of those that begin
