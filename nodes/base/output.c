@@ -62,3 +62,18 @@ struct count_text output_count(int64_t value)
     out.text[used] = '\0';
     return out;
 }
+
+/* Those of UTF-8, of two bytes, are some more. */
+const char *output_said(const char *said, bool lines, char *to, size_t size)
+{
+    size_t n = 0;
+    for (const unsigned char *at = (const unsigned char *)said;
+         *at != '\0' && n < size - 1; at++) {
+        const bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
+        const bool c0 = at[0] < 0x20 || at[0] == 0x7f;
+        to[n++] = c1 || (c0 && !(lines && at[0] == '\n')) ? '?' : (char)at[0];
+        at += c1;
+    }
+    to[n] = '\0';
+    return to;
+}

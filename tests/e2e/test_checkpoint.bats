@@ -96,6 +96,8 @@ save_three() {
     checkpoint show strange best
     [ "$status" -eq 78 ]
     [[ $stderr == *"--metric a?b?[31m" ]]
+    refused 78 "there is no such folder" ls $'new\e[31m'
+    [[ $stderr == *"new?[31m: "* ]]
 }
 
 @test "export: blobs for other programs" {

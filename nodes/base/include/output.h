@@ -7,6 +7,8 @@
 #ifndef LOCKSTEP_OUTPUT_H
 #define LOCKSTEP_OUTPUT_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lockstep/status.h"
@@ -25,6 +27,11 @@ int output_flush(void);
  * not written, 128 + SIGPIPE if nobody read it, and 1 otherwise, with a line on
  * stderr; a command that failed has its own. */
 int output_end(int exit_code);
+
+/* What somebody else's file says, on a terminal: a `?` for each control
+ * character, so that it steers nothing.
+ * lines: newlines stay. size: of `to`; the rest is cut off. Returns to. */
+const char *output_said(const char *said, bool lines, char *to, size_t size);
 
 /* A line of a summary. */
 void output_row(const char *name, const char *text);

@@ -3,9 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "output.h"
+
 int command_failed(int status)
 {
-    const char *text = ls_error_text();
+    char text[LS_ERROR_TEXT_MAX];
+    (void)output_said(ls_error_text(), true, text, sizeof text);
     (void)fprintf(stderr, "lockstep: %s\n",
                   text[0] != '\0' ? text : ls_status_sentence(status));
     return ls_status_exit_code(status);

@@ -8,6 +8,7 @@
 
 #include "lockstep/runtime.h"
 
+#include "output.h"
 #include "plan.h"
 #include "run_folder.h"
 
@@ -325,16 +326,7 @@ const char *checkpoint_time_text(int64_t time_ns, char text[CHECKPOINT_CELL])
     return text;
 }
 
-/* Those of UTF-8, of two bytes, are some more. */
 const char *checkpoint_said(const char *said, char text[CHECKPOINT_SAID])
 {
-    size_t n = 0;
-    for (const unsigned char *at = (const unsigned char *)said;
-         *at != '\0' && n < CHECKPOINT_SAID - 1; at++) {
-        const bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0;
-        text[n++] = c1 || at[0] < 0x20 || at[0] == 0x7f ? '?' : (char)at[0];
-        at += c1;
-    }
-    text[n] = '\0';
-    return text;
+    return output_said(said, false, text, CHECKPOINT_SAID);
 }
