@@ -430,6 +430,11 @@ TEST(mistakes_are_told_with_what_to_write)
         {"lockstep sim", "which configuration?"},
         {"lockstep sim a --as sim", "not an option of \"lockstep sim\""},
         {"lockstep sim a --nodes x", "whole number"},
+        {"lockstep run a --epoch worst", "an epoch, as lockstep checkpoint ls "
+                                         "lists them, or best"},
+        {"lockstep sim a --seeds 0", "from 1 to"},
+        {"lockstep sim a --seed 5 --seeds 9", "--first 5 --seeds 9"},
+        {"lockstep sim a --seeds 9 --seed 5", "--first 5 --seeds 9"},
         {"lockstep sim a --jobs 0", "from 1 to"},
         {"lockstep sim a --jobs 2 --event-log x", "leave out --jobs 2"},
         {"lockstep run a --timeout 0", "more than 0"},
