@@ -1,3 +1,4 @@
+/* An array of numbers as one, or as all of them. */
 #include <math.h>
 
 #include "lockstep/driver.h"

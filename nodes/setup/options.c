@@ -204,8 +204,7 @@ static int parse_epoch(const char *name, const char *text, int64_t *out)
     }
     if (parse_whole(name, text, INT64_MAX, &epoch) != LS_OK)
         return ls_error(LS_EINVAL,
-                        "%s %s: expected the number of an epoch, as lockstep "
-                        "checkpoint ls lists them, or best",
+                        "%s %s: expected best, or the whole number of an epoch",
                         name, text);
     *out = (int64_t)epoch;
     return LS_OK;
@@ -590,7 +589,6 @@ static int take_verb(struct options *out, const char *text)
 
 static int checkpoint_word(struct options *out, const char *text)
 {
-    uint64_t epoch = 0;
     if (out->checkpoint.verb == NULL)
         return take_verb(out, text);
     if (out->checkpoint.path == NULL) {
@@ -599,9 +597,8 @@ static int checkpoint_word(struct options *out, const char *text)
     }
     if (out->checkpoint.n_epochs == OPTIONS_REPEATS_MAX)
         return ls_error(LS_EINVAL, "at most %d epochs", OPTIONS_REPEATS_MAX);
-    const int status = parse_whole("epoch", text, INT64_MAX, &epoch);
-    out->checkpoint.epochs[out->checkpoint.n_epochs++] = (int64_t)epoch;
-    return status;
+    return parse_epoch("epoch", text,
+                       &out->checkpoint.epochs[out->checkpoint.n_epochs++]);
 }
 
 static bool has_rule(const struct options *options)
@@ -609,6 +606,14 @@ static bool has_rule(const struct options *options)
     return options->checkpoint.keep_last > 0 ||
            options->checkpoint.keep_every > 0 ||
            options->checkpoint.keep_best > 0;
+}
+
+static bool asks_for_best(const struct options *options)
+{
+    bool found = false;
+    for (size_t i = 0; i < options->checkpoint.n_epochs; i++)
+        found = found || options->checkpoint.epochs[i] == PLAN_FROM_BEST;
+    return found;
 }
 
 /* Options that belong to another verb; NULL: none. */
@@ -625,9 +630,10 @@ static const char *foreign_option(const struct options *options,
         return "--blob";
     if (!verb->is_rm && has_rule(options))
         return "a rule of what to keep";
-    if (options->checkpoint.keep_best == 0 &&
+    if (options->checkpoint.keep_best == 0 && !asks_for_best(options) &&
         (options->checkpoint.metric != NULL || options->checkpoint.least))
-        return "--metric or --least without --best";
+        return verb->is_rm ? "--metric or --least without --best"
+                           : "--metric or --least without the epoch best";
     return NULL;
 }
 
@@ -647,9 +653,8 @@ static int checkpoint_complete(const struct options *options)
                         foreign);
     if (n < verb->least || n > verb->most)
         return ls_error(LS_EINVAL,
-                        "checkpoint %s: %zu epochs were given, and it takes "
-                        "%s",
-                        name, n,
+                        "checkpoint %s: %zu epoch%s given, and it takes %s",
+                        name, n, n == 1 ? " was" : "s were",
                         verb->most == 0   ? "none"
                         : verb->least > 0 ? "two, as in: checkpoint diff RUN 3 "
                                             "7"
@@ -659,6 +664,10 @@ static int checkpoint_complete(const struct options *options)
                         "to which file? As in: lockstep checkpoint export %s "
                         "--out state.safetensors",
                         options->checkpoint.path);
+    if (verb->is_rm && asks_for_best(options))
+        return ls_error(LS_EINVAL,
+                        "checkpoint rm: name epochs by their numbers; --best K "
+                        "removes all but the best K");
     if (verb->is_rm && (n > 0) == has_rule(options))
         return ls_error(LS_EINVAL,
                         "checkpoint rm: name epochs, or what to keep by "

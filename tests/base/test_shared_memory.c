@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -340,7 +341,205 @@ TEST(an_offer_at_a_path_that_cannot_be_is_refused)
     assert_error_has("107 bytes");
     assert_fails(ls_offer_begin(&offer, own, "/nowhere/at/all", key),
                  LS_ENOENT);
+    assert_error_has("/nowhere/at/all");
     assert_null(offer);
+    ls_memory_destroy(&own);
+}
+
+TEST(an_offer_replaces_nothing)
+{
+    ls_memory *own = made(ls_runtime_threads(), 1);
+    ls_offer *offer = NULL;
+    assert_int_equal(symlink("mine", path), 0);
+    assert_fails(ls_offer_begin(&offer, own, path, key), LS_EEXIST);
+    assert_error_has(path);
+    assert_int_equal(unlink(path), 0);
+    ls_memory_destroy(&own);
+}
+
+/* ---- what killed processes leave --------------------------------------- */
+
+/* The path of a new offer of this host. */
+static char *named(char out[LS_OFFER_PATH_BYTES])
+{
+    char name[LS_OFFER_NAME_BYTES];
+    ls_offer_name(ls_runtime_threads(), name);
+    assert_ok(ls_offer_path(folder, name, out));
+    return out;
+}
+
+static void make_old(const char *file)
+{
+    const struct timespec times[] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    assert_int_equal(utimensat(AT_FDCWD, file, times, AT_SYMLINK_NOFOLLOW), 0);
+}
+
+static bool is_there(const char *file)
+{
+    struct stat about;
+    return lstat(file, &about) == 0;
+}
+
+/* Somebody makes an offer, and ends it. */
+static void offer_once(void)
+{
+    char here[LS_OFFER_PATH_BYTES];
+    ls_memory *own = made(ls_runtime_threads(), 1);
+    ls_offer *offer = NULL;
+    assert_ok(ls_offer_begin(&offer, own, named(here), key));
+    assert_true(is_there(here));
+    ls_offer_end(&offer);
+    assert_false(is_there(here));
+    ls_memory_destroy(&own);
+}
+
+/* A process that offers its memory at `at`, and is killed. */
+static void offer_and_die(const char *at)
+{
+    int ready[2];
+    char said = 0;
+    assert_int_equal(pipe(ready), 0);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        ls_memory *const own = made(ls_runtime_threads(), 1);
+        ls_offer *offer = NULL;
+        assert_ok(ls_offer_begin(&offer, own, at, key));
+        (void)!write(ready[1], "r", 1);
+        for (;;)
+            (void)pause();
+    }
+    assert_int_equal(read(ready[0], &said, 1), 1);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+}
+
+/* A socket that is bound and never listens. */
+static void bind_only(const char *at)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    strcpy(address.sun_path, at);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    close(fd);
+}
+
+TEST(who_makes_an_offer_removes_those_of_killed_processes)
+{
+    char left[LS_OFFER_PATH_BYTES], hidden[LS_OFFER_PATH_BYTES];
+    offer_and_die(named(left));
+    char name[LS_OFFER_NAME_BYTES];
+    ls_offer_name(ls_runtime_threads(), name);
+    (void)snprintf(hidden, sizeof hidden, "%s/.%s", folder, name);
+    bind_only(hidden); /* it was killed before it listened */
+    offer_once();
+    assert_true(is_there(left)); /* they are young, and may be about to begin */
+    assert_true(is_there(hidden));
+    make_old(left);
+    make_old(hidden);
+    offer_once();
+    assert_false(is_there(left));
+    assert_false(is_there(hidden));
+}
+
+TEST(one_that_has_an_owner_stays)
+{
+    ls_runtime *const runtime = ls_runtime_threads();
+    char here[LS_OFFER_PATH_BYTES];
+    ls_memory *own = made(runtime, 1), *other = NULL;
+    ls_offer *offer = NULL;
+    assert_ok(ls_offer_begin(&offer, own, named(here), key));
+    make_old(here);
+    offer_once();
+    assert_ok(ls_memory_take(&other, runtime, here, key, 1,
+                             ls_deadline(runtime, 60000)));
+    ls_offer_end(&offer);
+    ls_memory_destroy(&own);
+    ls_memory_destroy(&other);
+}
+
+TEST(one_whose_owner_stands_still_stays)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    int waiting[8], n = 0, status = 0;
+    named(address.sun_path);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(fd, 0), 0);
+    make_old(address.sun_path);
+    while (status == 0 && n < 8) { /* until no more may wait */
+        waiting[n] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
+        status =
+            connect(waiting[n++], (struct sockaddr *)&address, sizeof address);
+    }
+    assert_int_equal(status, -1);
+    offer_once();
+    assert_true(is_there(address.sun_path));
+    while (n > 0)
+        close(waiting[--n]);
+    close(fd);
+    unlink(address.sun_path);
+}
+
+TEST(what_is_no_offer_of_this_host_stays)
+{
+    char other_host[LS_OFFER_PATH_BYTES], file[LS_OFFER_PATH_BYTES],
+        other[LS_OFFER_PATH_BYTES], longer[LS_OFFER_PATH_BYTES];
+    char *const host = strrchr(named(other_host), '-') - 1;
+    *host = *host == '0' ? '1' : '0';
+    (void)snprintf(other, sizeof other, "%s/offer", folder);
+    (void)snprintf(longer, sizeof longer, "%s0", named(file));
+    bind_only(other_host);
+    bind_only(other);
+    bind_only(longer);
+    const int fd = open(file, O_CREAT | O_WRONLY, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+    const char *const all[] = {other_host, other, longer, file};
+    for (size_t i = 0; i < 4; i++)
+        make_old(all[i]);
+    offer_once();
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(is_there(all[i]));
+        assert_int_equal(unlink(all[i]), 0);
+    }
+}
+
+/* The offer of this process, which is about to listen, is taken for one of a
+ * dead one: so often. */
+static int taken_for_dead;
+
+int listen(int fd, int backlog) /* in place of libc's */
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t size = sizeof address;
+    if (taken_for_dead > 0) {
+        taken_for_dead--;
+        assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size),
+                         0);
+        assert_int_equal(unlink(address.sun_path), 0);
+    }
+    return (int)syscall(SYS_listen, fd, backlog);
+}
+
+TEST(one_that_is_removed_before_it_listens_is_made_again)
+{
+    ls_runtime *const runtime = ls_runtime_threads();
+    char here[LS_OFFER_PATH_BYTES];
+    ls_memory *own = made(runtime, 1), *other = NULL;
+    ls_offer *offer = NULL;
+    taken_for_dead = 2;
+    assert_ok(ls_offer_begin(&offer, own, named(here), key));
+    assert_int_equal(taken_for_dead, 0);
+    assert_ok(ls_memory_take(&other, runtime, here, key, 1,
+                             ls_deadline(runtime, 60000)));
+    ls_memory_destroy(&other);
+    ls_offer_end(&offer);
+    taken_for_dead = 3;
+    assert_fails(ls_offer_begin(&offer, own, named(here), key), LS_ENOENT);
+    assert_int_equal(taken_for_dead, 0);
     ls_memory_destroy(&own);
 }
 

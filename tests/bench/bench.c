@@ -32,6 +32,50 @@ void bench_options_read(struct bench_options *options, int argc, char **argv)
     }
 }
 
+void bench_choice_read(struct bench_choice *choice, int *argc, char **argv)
+{
+    const int most = sizeof choice->words / sizeof choice->words[0];
+    int n = 1;
+    *choice = (struct bench_choice){.quick = false};
+    for (int i = 1; i < *argc; i++) {
+        const bool is_value = strcmp(argv[i - 1], "--rounds") == 0;
+        if (strcmp(argv[i], "--quick") == 0)
+            choice->quick = true;
+        else if (argv[i][0] != '-' && !is_value && choice->n_words < most)
+            choice->words[choice->n_words++] = argv[i];
+        else
+            argv[n++] = argv[i];
+    }
+    *argc = n;
+}
+
+static bool has_word(const char *name, const char *word)
+{
+    const size_t size = strlen(word);
+    for (const char *at = name; (at = strstr(at, word)) != NULL; at += size)
+        if ((at == name || at[-1] == ' ') &&
+            (at[size] == ' ' || at[size] == '\0'))
+            return true;
+    return false;
+}
+
+bool bench_is_chosen(struct bench_choice *choice, const char *name)
+{
+    for (int i = 0; i < choice->n_words; i++)
+        if (!has_word(name, choice->words[i]))
+            return false;
+    choice->n_chosen++;
+    return true;
+}
+
+int bench_choice_end(const struct bench_choice *choice)
+{
+    if (choice->n_chosen > 0)
+        return 0;
+    (void)fprintf(stderr, "nothing has all these words\n");
+    return 2;
+}
+
 static int compare(const void *left, const void *right)
 {
     const double a = *(const double *)left;
@@ -46,8 +90,10 @@ void bench_measure(struct bench_figure *figures, size_t n,
     for (size_t i = 0; i < n; i++)
         (void)figures[i].run(figures[i].self);
     for (int round = 0; round < n_rounds; round++)
-        for (size_t i = 0; i < n; i++)
-            figures[i].rounds[round] = figures[i].run(figures[i].self);
+        for (size_t i = 0; i < n; i++) {
+            struct bench_figure *f = &figures[round % 2 == 0 ? i : n - 1 - i];
+            f->rounds[round] = f->run(f->self);
+        }
 }
 
 void bench_order(struct bench_figure *figures, size_t n,

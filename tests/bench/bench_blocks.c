@@ -2,14 +2,22 @@
  * to eight, every byte of which is read: through the blocks of a node's shared
  * memory, beside libzmq over ipc and tcp, PUSH to a PULL in each reader, in the
  * same run and in turn. Both copy each payload once from the caller's buffer,
- * which can then be used again.
+ * which can then be used again. So does the bare ring, which is what the
+ * machine can do: memory that all map, a number of what is written, numbers of
+ * what is read, and nobody sleeps.
  *
  *   bench_blocks [--json] [--rounds N] [--quick] [WORD...]
  * --quick: a tenth of the payloads. WORD: only what has all these words in its
  * name, as in `bench_blocks 1MiB to-8`. */
+#define _GNU_SOURCE /* memfd_create */
+#include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <zmq.h>
 
 #include "bench.h"
@@ -18,9 +26,10 @@
 
 enum { READERS_MAX = 8, PATIENCE_MS = 60000, ZMQ_UNDER_WAY = 8 };
 
-enum way { BUS, BUS_OFF, IPC, TCP, N_WAYS };
+enum way { BUS, BUS_OFF, IPC, TCP, RING, N_WAYS };
 static const char *const ways[N_WAYS] = {"Lockstep", "Lockstep, shared_bytes 0",
-                                         "libzmq ipc", "libzmq tcp"};
+                                         "libzmq ipc", "libzmq tcp",
+                                         "a bare ring"};
 
 struct job {
     enum way way;
@@ -171,6 +180,70 @@ static void read_zmq(struct reader *reader, const char *bind)
     (void)zmq_ctx_term(context);
 }
 
+/* ---- the bare ring ----------------------------------------------------- */
+
+enum { RING_SLOTS = 8 };
+
+struct ring {
+    _Alignas(64) _Atomic long written;
+    struct {
+        _Alignas(64) _Atomic long n;
+    } read[READERS_MAX];
+    _Alignas(4096) char slots[];
+};
+
+static struct ring *map_ring(const struct job *job, int fd)
+{
+    const size_t size = sizeof(struct ring) + RING_SLOTS * job->size;
+    must(fd >= 0 && ftruncate(fd, (off_t)size) == 0, "memory for a ring");
+    void *const at =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    must(at != MAP_FAILED, "map a ring");
+    return at;
+}
+
+static void read_ring(struct reader *reader, unsigned own, const char *place)
+{
+    struct ring *const ring =
+        map_ring(reader->job, open(place, O_RDWR | O_CLOEXEC));
+    for (long i = 0; i < n_warm(reader->job) + reader->job->n; i++) {
+        while (atomic_load(&ring->written) <= i)
+            (void)sched_yield();
+        read_one(reader,
+                 ring->slots + (size_t)(i % RING_SLOTS) * reader->job->size,
+                 reader->job->size);
+        atomic_store(&ring->read[own].n, i + 1);
+    }
+    await_parent();
+}
+
+static void fill_ring(const struct job *job, struct ring *ring, long n,
+                      const char *payload)
+{
+    for (long i = atomic_load(&ring->written); n > 0; i++, n--) {
+        for (unsigned r = 0; r < job->n_readers; r++)
+            while (i - atomic_load(&ring->read[r].n) >= RING_SLOTS)
+                (void)sched_yield();
+        memcpy(ring->slots + (size_t)(i % RING_SLOTS) * job->size, payload,
+               job->size);
+        atomic_store(&ring->written, i + 1);
+    }
+}
+
+static void send_ring(const struct job *job, const char *payload)
+{
+    char line[PROCESS_LINE_MAX];
+    const int fd = memfd_create("ring", MFD_CLOEXEC);
+    struct ring *const ring = map_ring(job, fd);
+    (void)snprintf(line, sizeof line, "/proc/%d/fd/%d", (int)getpid(), fd);
+    parent_tell(line);
+    fill_ring(job, ring, n_warm(job), payload);
+    must(parent_hear(line), "no go");
+    tell_now();
+    fill_ring(job, ring, job->n, payload);
+    await_parent();
+}
+
 /* ---- the sender -------------------------------------------------------- */
 
 static void emit(ls_node *node, const struct job *job, const char *event,
@@ -258,12 +331,16 @@ static int run_end(char **argv)
     struct reader reader = {.job = &job};
     if (id != 0 && bus) {
         read_bus(&reader, id, argv[5]);
+    } else if (id != 0 && job.way == RING) {
+        read_ring(&reader, id - 1, argv[5]);
     } else if (id != 0) {
         read_zmq(&reader, argv[5]);
     } else {
         char *const payload = new_payload(&job);
         if (bus)
             send_bus(&job, payload);
+        else if (job.way == RING)
+            send_ring(&job, payload);
         else
             send_zmq(&job, payload);
         free(payload);
@@ -291,7 +368,7 @@ static void start_all(const struct job *job, struct process *all)
 {
     char line[PROCESS_LINE_MAX];
     start_end(&all[0], job, 0, "");
-    if (job->way == BUS || job->way == BUS_OFF) {
+    if (job->way != IPC && job->way != TCP) {
         process_hear(&all[0], line);
         for (unsigned i = 1; i <= job->n_readers; i++)
             start_end(&all[i], job, i, line);
@@ -355,7 +432,7 @@ static void compare(const struct comparison *c, bool quick,
                     const struct bench_options *options)
 {
     struct job jobs[N_WAYS];
-    struct bench_figure figures[N_WAYS] = {0};
+    static struct bench_figure figures[N_WAYS];
     char bench[64];
     for (int i = 0; i < N_WAYS; i++) {
         jobs[i] = (struct job){.way = (enum way)i,
@@ -374,34 +451,22 @@ static void compare(const struct comparison *c, bool quick,
                    "ratio to libzmq's better one (target >= %g)", c->target);
     bench_print_derived(bench, name, "x",
                         figures[BUS].median / (ipc > tcp ? ipc : tcp), options);
+    bench_print_derived(bench, "ratio of the bare ring to it", "x",
+                        figures[RING].median / (ipc > tcp ? ipc : tcp),
+                        options);
 }
 
 int main(int argc, char **argv)
 {
-    const char *words[8];
-    size_t n_words = 0;
-    bool quick = false;
     process_init();
     if (argc == 8 && strcmp(argv[1], "--end") == 0)
         return run_end(argv + 2);
-    int kept = 1;
-    for (int i = 1; i < argc; i++) {
-        const bool number = i > 1 && strcmp(argv[i - 1], "--rounds") == 0;
-        if (strcmp(argv[i], "--quick") == 0)
-            quick = true;
-        else if (argv[i][0] != '-' && !number && n_words < 8)
-            words[n_words++] = argv[i];
-        else
-            argv[kept++] = argv[i];
-    }
     struct bench_options options;
-    bench_options_read(&options, kept, argv);
-    for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++) {
-        bool wanted = true;
-        for (size_t w = 0; w < n_words; w++)
-            wanted = wanted && strstr(comparisons[i].name, words[w]) != NULL;
-        if (wanted)
-            compare(&comparisons[i], quick, &options);
-    }
-    return 0;
+    struct bench_choice choice;
+    bench_choice_read(&choice, &argc, argv);
+    bench_options_read(&options, argc, argv);
+    for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++)
+        if (bench_is_chosen(&choice, comparisons[i].name))
+            compare(&comparisons[i], choice.quick, &options);
+    return bench_choice_end(&choice);
 }

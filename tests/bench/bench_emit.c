@@ -19,12 +19,10 @@
 #include "emit_end.h"
 #include "process.h"
 
-#define QUICK      10
-#define WAYS       3
-#define WORDS_MAX  8
-#define RECEIVERS  8
-#define OTHERS_MAX 8
-#define TEXT_MAX   24
+#define QUICK     10
+#define WAYS      3
+#define RECEIVERS 8
+#define TEXT_MAX  24
 
 struct comparison {
     const char *transport;
@@ -283,15 +281,12 @@ static void print_ratio(const char *bench, const struct comparison *c,
                             options);
 }
 
-static void compare(const struct comparison *c, bool quick,
+static void compare(const struct comparison *c, const char *bench, bool quick,
                     const struct bench_options *options)
 {
     struct measure measures[WAYS];
-    struct bench_figure figures[WAYS];
-    char bench[64];
+    static struct bench_figure figures[WAYS];
     const size_t n = prepare(c, quick, measures, figures);
-    (void)snprintf(bench, sizeof bench, "emit %s %s %s", c->transport,
-                   c->size_name, c->kind);
     bench_run(figures, n, options);
     bench_print(bench, figures, n, options);
     print_ratio(bench, c, figures, n, options);
@@ -300,60 +295,24 @@ static void compare(const struct comparison *c, bool quick,
     (void)fflush(stdout);
 }
 
-static bool is_wanted(const struct comparison *c, char *const *words, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (strcmp(words[i], c->transport) != 0 &&
-            strcmp(words[i], c->size_name) != 0 &&
-            strcmp(words[i], c->kind) != 0)
-            return false;
-    return true;
-}
-
-struct request {
-    struct bench_options options;
-    bool quick;
-    char *words[WORDS_MAX];
-    int n_words;
-};
-
-/* Takes what is this program's own; the rest is bench.h's. */
-static void read_request(struct request *request, int argc, char **argv)
-{
-    char *others[OTHERS_MAX + 1] = {argv[0]};
-    int n_others = 1;
-    *request = (struct request){0};
-    for (int i = 1; i < argc; i++) {
-        const bool is_value = i > 1 && strcmp(argv[i - 1], "--rounds") == 0;
-        if (strcmp(argv[i], "--quick") == 0)
-            request->quick = true;
-        else if (argv[i][0] != '-' && !is_value && request->n_words < WORDS_MAX)
-            request->words[request->n_words++] = argv[i];
-        else if (n_others < OTHERS_MAX)
-            others[n_others++] = argv[i];
-    }
-    bench_options_read(&request->options, n_others, others);
-}
-
 int main(int argc, char **argv)
 {
     if (argc == 11 && strcmp(argv[1], "--end") == 0) {
         hidden_main(argv);
         return 0;
     }
-    struct request request;
-    int n_compared = 0;
-    read_request(&request, argc, argv);
+    struct bench_options options;
+    struct bench_choice choice;
+    bench_choice_read(&choice, &argc, argv);
+    bench_options_read(&options, argc, argv);
     process_init();
     for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++) {
-        if (!is_wanted(&comparisons[i], request.words, request.n_words))
-            continue;
-        compare(&comparisons[i], request.quick, &request.options);
-        n_compared++;
+        const struct comparison *c = &comparisons[i];
+        char bench[64];
+        (void)snprintf(bench, sizeof bench, "emit %s %s %s", c->transport,
+                       c->size_name, c->kind);
+        if (bench_is_chosen(&choice, bench))
+            compare(c, bench, choice.quick, &options);
     }
-    if (n_compared == 0) {
-        (void)fprintf(stderr, "bench_emit: nothing has all these words\n");
-        return 2;
-    }
-    return 0;
+    return bench_choice_end(&choice);
 }

@@ -1,6 +1,7 @@
 /* bench_trace - what the flight recorder costs.
  *
- *   bench_trace [--json] [--rounds N]
+ *   bench_trace [--json] [--rounds N] [WORD...]
+ * WORD: only what has all these words in its name, as in `bench_trace emit`.
  *
  * The same work without a recorder, with one, and without once more, in turn: a
  * pipeline of ten steps that yield and do nothing, where each iteration takes
@@ -58,7 +59,7 @@ struct pipeline {
     uint64_t n;
 };
 
-static int works(ls_step *step, void *self)
+static int do_work(ls_step *step, void *self)
 {
     const struct pipeline *pipeline = self;
     for (int64_t i = 0; i < pipeline->work; i++)
@@ -76,7 +77,7 @@ static double run_pipeline(void *self)
     must(ls_task_create(&task, &(struct ls_task_options){.trace = trace}),
          "task");
     for (int i = 0; i < STEPS; i++)
-        must(ls_task_use_fn(task, works, pipeline), "use");
+        must(ls_task_use_fn(task, do_work, pipeline), "use");
     must(ls_task_run(task, pipeline->n / 10), "run");
     const int64_t start = cpu_now();
     must(ls_task_run(task, pipeline->n), "run");
@@ -159,44 +160,70 @@ static double run_pair(void *self)
     return (double)took / EMITS;
 }
 
+struct work {
+    const char *name;
+    double (*run)(void *self);
+    void *(*self)(bool on);
+};
+
+static void *empty_steps(bool on)
+{
+    static struct pipeline pipelines[2];
+    pipelines[on] = (struct pipeline){.on = on, .n = 20000};
+    return &pipelines[on];
+}
+
+static void *busy_steps(bool on)
+{
+    static struct pipeline pipelines[2];
+    pipelines[on] = (struct pipeline){.on = on, .work = 20000, .n = 200};
+    return &pipelines[on];
+}
+
+static void *two_nodes(bool on)
+{
+    static struct pair pairs[2];
+    pairs[on].on = on;
+    return &pairs[on];
+}
+
+static void compare(const struct work *work,
+                    const struct bench_options *options)
+{
+    static const char *const names[] = {"off", "on", "off again"};
+    enum { N = sizeof names / sizeof names[0] };
+    static struct bench_figure figures[N];
+    char name[40];
+    for (int i = 0; i < N; i++)
+        figures[i] = (struct bench_figure){.name = names[i],
+                                           .unit = "ns",
+                                           .run = work->run,
+                                           .self = work->self(i == 1)};
+    bench_measure(figures, N, options);
+    for (int i = 1; i < N; i++) {
+        (void)snprintf(name, sizeof name, "%s, %s", work->name, names[i]);
+        bench_compare("trace", name, "off", &figures[0], &figures[i], options);
+    }
+    bench_order(figures, N, options);
+    (void)snprintf(name, sizeof name, "trace, %s", work->name);
+    bench_print(name, figures, N, options);
+}
+
 int main(int argc, char **argv)
 {
-    enum { WORKS = 3, RUNS = 3, N = WORKS * RUNS };
-    static const char *const names[WORKS] = {"empty step", "busy step", "emit"};
-    static const char *const runs[RUNS] = {"off", "on", "off again"};
-    static struct pipeline empty[RUNS], busy[RUNS];
-    static struct pair pairs[RUNS];
-    struct bench_figure figures[N];
+    static const struct work works[] = {
+        {"empty step", run_pipeline, empty_steps},
+        {"busy step", run_pipeline, busy_steps},
+        {"emit", run_pair, two_nodes}};
     struct bench_options options;
-    char name[40];
+    struct bench_choice choice;
+    bench_choice_read(&choice, &argc, argv);
     bench_options_read(&options, argc, argv);
     if (argc == 1 || (argc == 2 && options.json))
         options.n_rounds = ROUNDS;
     process_init();
-    for (int i = 0; i < RUNS; i++) {
-        const bool on = i == 1;
-        empty[i] = (struct pipeline){.on = on, .n = 20000};
-        busy[i] = (struct pipeline){.on = on, .work = 20000, .n = 200};
-        pairs[i].on = on;
-        figures[i] = (struct bench_figure){.name = runs[i],
-                                           .unit = "ns",
-                                           .run = run_pipeline,
-                                           .self = &empty[i]};
-        figures[RUNS + i] = (struct bench_figure){.name = runs[i],
-                                                  .unit = "ns",
-                                                  .run = run_pipeline,
-                                                  .self = &busy[i]};
-        figures[2 * RUNS + i] = (struct bench_figure){
-            .name = runs[i], .unit = "ns", .run = run_pair, .self = &pairs[i]};
-    }
-    bench_measure(figures, N, &options);
-    for (int i = 0; i < WORKS; i++)
-        for (int k = 1; k < RUNS; k++) {
-            (void)snprintf(name, sizeof name, "%s, %s", names[i], runs[k]);
-            bench_compare("trace", name, "off", &figures[RUNS * i],
-                          &figures[RUNS * i + k], &options);
-        }
-    bench_order(figures, N, &options);
-    bench_print("trace", figures, N, &options);
-    return 0;
+    for (size_t i = 0; i < sizeof works / sizeof works[0]; i++)
+        if (bench_is_chosen(&choice, works[i].name))
+            compare(&works[i], &options);
+    return bench_choice_end(&choice);
 }

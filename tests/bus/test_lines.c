@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/seeds.h"
+#include "blocks_inside.h"
 #include "line.h"
 #include "lockstep/channel.h"
 #include "lockstep/random.h"
@@ -250,22 +251,22 @@ TEST(a_thread_that_listens_gets_what_is_sent_near)
     a_thread_gets_it("ipc");
 }
 
-struct listener {
+struct sleeper {
     struct pair_of *pair;
     int status;
 };
 
 static void listen_once(void *self)
 {
-    struct listener *listener = self;
+    struct sleeper *listener = self;
     listener->status =
         ls_channel_listen(listener->pair->channel[1], long_deadline());
 }
 
-static ls_thread *listener_start(struct listener *listener, struct pair_of *p)
+static ls_thread *sleeper_start(struct sleeper *listener, struct pair_of *p)
 {
     ls_thread *thread = NULL;
-    *listener = (struct listener){.pair = p};
+    *listener = (struct sleeper){.pair = p};
     assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "listener",
                               listen_once, listener));
     return thread;
@@ -274,9 +275,9 @@ static ls_thread *listener_start(struct listener *listener, struct pair_of *p)
 TEST(one_that_sleeps_is_woken_and_a_ring_ends_it)
 {
     struct pair_of *p = pair_start("tcp");
-    struct listener listener;
+    struct sleeper listener;
     become_near(p);
-    ls_thread *thread = listener_start(&listener, p);
+    ls_thread *thread = sleeper_start(&listener, p);
     for (int i = 2; i < 200; i++) {
         send_near(p, "wake up");
         assert_reaches(&p->came, i);
@@ -303,6 +304,39 @@ TEST(what_nobody_listened_to_in_time_is_counted)
     pair_end(p);
 }
 
+/* As lines_send() would, but what it never would: the first node writes into
+ * its own memory for the second. */
+static void write_bytes(struct pair_of *p, const void *bytes, size_t size)
+{
+    ls_node *node = p->world.at[0].node;
+    transport_lock(node->transport);
+    const struct block_pair *pair = NULL;
+    for (unsigned i = 0; i < BLOCK_READERS && pair == NULL; i++)
+        pair = node->blocks->pairs[i];
+    assert_non_null(pair);
+    struct block_words *words = ls_memory_own(node->blocks->memory);
+    line_write(NULL, &words->lines[pair->place], bytes, size);
+    transport_unlock(node->transport);
+}
+
+TEST(what_is_no_message_is_refused_counted_and_named)
+{
+    struct pair_of *p = pair_start("tcp");
+    struct ls_refusal refusal;
+    become_near(p);
+    write_bytes(p, (const unsigned char[]){4, 't', 'a', 'l'}, 4);
+    send_near(p, "the next one");
+    assert_int_equal(ls_channel_listen(p->channel[1], LS_NOW), LS_ETIMEDOUT);
+    assert_int_equal(counter_get(&p->came), 2);
+    assert_string_equal(p->text, "the next one");
+    assert_int_equal(stats_of(p, 1).refused, 1);
+    assert_int_equal(ls_node_refusals(p->world.at[1].node, &refusal, 1), 1);
+    assert_int_equal(refusal.kind, LS_REFUSAL_FORM);
+    assert_has(refusal.who, "node ");
+    assert_has(refusal.why, "a name of 4 bytes, and 3 bytes are left");
+    pair_end(p);
+}
+
 TEST(a_long_one_goes_over_the_connection)
 {
     struct pair_of *p = pair_start("tcp");
@@ -322,9 +356,9 @@ TEST(a_long_one_goes_over_the_connection)
 TEST(who_is_gone_is_near_no_more)
 {
     struct pair_of *p = pair_start("tcp");
-    struct listener listener;
+    struct sleeper listener;
     become_near(p);
-    ls_thread *thread = listener_start(&listener, p);
+    ls_thread *thread = sleeper_start(&listener, p);
     ls_channel_close(&p->channel[0]);
     assert_ok(ls_node_stop(p->world.at[0].node, LS_OK));
     assert_ok(ls_thread_join(&thread, long_deadline()));

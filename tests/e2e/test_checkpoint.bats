@@ -134,6 +134,45 @@ END
     [[ ${lines[2]} == *"  1"*" damaged" ]]
 }
 
+@test "best is the one that was evaluated best, of those that are whole" {
+    local run=out/job/latest best
+    cat >job.yaml <<'END'
+job: job
+plugin: counter
+nodes: [{role: learner}, {role: collector}, {role: evaluator}]
+collector: {envs: 2, steps: 8}
+evaluator: {solved: 5, every: 1} # its return is the number of updates
+checkpoint: {every: 1, keep_last: 20}
+END
+    "$LOCKSTEP" run job.yaml --as sim --json >run.out
+    checkpoint show "$run" best --json
+    [ "$status" -eq 0 ]
+    line=$output
+    best=$(field epoch)
+    [[ $line == *'"metrics":{"return":5.0}'* ]]
+    checkpoint show "$run" best --least --json
+    [[ $output == *'"epoch":1,'*'"metrics":{"return":1.0}'* ]]
+    checkpoint verify "$run" best 2
+    [ "$output" = "epoch $best  whole"$'\n'"epoch 2  whole" ]
+    checkpoint diff "$run" 2 best --json
+    [[ ${lines[-1]} == '{"event":"diff","first":2,"second":'"$best"',"differ":'* ]]
+    checkpoint export "$run" best --out best.safetensors
+    [[ ${lines[0]} == "best.safetensors, of epoch $best in "* ]]
+    refused 78 "there is no best checkpoint: none has the metric loss; there are epochs 0, 1, 2, 3, 4, 5, $best; by another metric: --metric return" \
+        show "$run" best --metric loss
+
+    printf x >>"$run/checkpoints/manifest.$(printf %06d "$best")"
+    printf x >>"$run/checkpoints/node-0.000005"
+    checkpoint show "$run" best
+    [ "${lines[0]%% of*}" = "epoch 4" ]
+    [[ $stderr == "lockstep: epoch 5 is passed over: "*node-0.000005* ]]
+    rm "$run"/checkpoints/manifest.00000[1-4]
+    refused 1 "all checkpoints with the metric return are damaged" show "$run" best
+    checkpoint rm "$run" 5 "$best"
+    refused 78 "there is no best checkpoint: none was evaluated, so none has the metric return; there are epochs 0" \
+        show "$run" best
+}
+
 @test "an entry that lies elsewhere is not damage" {
     save_three
     mkdir other
@@ -191,7 +230,9 @@ END
     refused 2 "name epochs, or what to keep" rm x
     refused 2 "not both" rm x 1 --keep-last 2
     refused 2 "--metric or --least without --best does nothing here" rm x --keep-last 2 --least
-    refused 2 "epoch three: expected a whole number" show x three
+    refused 2 "epoch three: expected best, or the whole number of an epoch" show x three
+    refused 2 "--metric or --least without the epoch best does nothing here" show x 3 --least
+    refused 2 "name epochs by their numbers; --best K removes all but the best K" rm x best
     refused 78 "nothing: there is no such folder" ls nothing
     run "$LOCKSTEP" help checkpoint
     [ "$status" -eq 0 ]

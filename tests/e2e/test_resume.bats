@@ -107,10 +107,10 @@ told() {
     exit=1 # these are long, so that they are killed before they end
     for as_seed in "sim 0" "threads 3" "processes 3"; do
         args=(--as "${as_seed% *}" --seed "${as_seed#* }" "${all[@]}"
-            --set evaluator.solved=501 --set stop.env_step=18000)
+            --set evaluator.solved=501 --set stop.env_step=24000)
         rm -rf whole
         learn whole "${args[@]}"
-        killed_at $((n += 2)) "${args[@]}"
+        killed_at $((n += 1)) "${args[@]}"
         learn cut "${args[@]}"
         says "resuming the interrupted run in cut/1"
         same whole cut
@@ -269,7 +269,7 @@ told() {
     run ! cmp -s four five
     run "$LOCKSTEP" eval out/1 --epoch 40
     [ "$status" -ne 0 ]
-    says "manifest.000040"
+    says "out/1/checkpoints has no checkpoint of epoch 40; there are "
     cut out cut
     run "$LOCKSTEP" eval cut/1
     [ "$status" -eq 0 ]

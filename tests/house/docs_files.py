@@ -12,8 +12,6 @@ From the first comment of each, by `tests/house/docs_files.py . write`. A layer 
 only what stands above it here; in each, the public headers (`include/lockstep/`) are the
 manual.
 """
-LAYERS = ["framework/base", "framework/state", "framework/bus", "framework/task",
-          "framework/device", "framework/learner", "middleware", "nodes"]
 
 
 def said(path):
@@ -32,6 +30,13 @@ def folder_of(layer, path):
     parts = path.parent.parts
     cut = [i for i, part in enumerate(parts) if part in ("include", "inline")]
     return "/".join(parts[:cut[0]] if cut else parts) or layer
+
+
+def layers(root):
+    """The folders of the product, from the lowest up, as they are built."""
+    text = (root / "CMakeLists.txt").read_text()
+    return re.findall(r"^add_subdirectory\(((?:framework/|middleware|nodes)[^)]*)\)",
+                      text, re.M)
 
 
 def rows(root, layer):
@@ -59,7 +64,7 @@ def rows(root, layer):
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     page = HEAD
-    for layer in LAYERS:
+    for layer in layers(root):
         for folder, lines in sorted(rows(root, layer).items()):
             page += f"\n## {folder}\n\n" + "\n".join(lines) + "\n"
     path = root / "docs/files.md"

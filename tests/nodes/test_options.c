@@ -97,6 +97,11 @@ TEST(checkpoint_takes_a_verb_a_folder_and_epochs)
     assert_int_equal(options.checkpoint.keep_best, 2);
     assert_string_equal(options.checkpoint.metric, "loss");
     assert_true(options.checkpoint.least);
+    parse(&line, "lockstep checkpoint diff c best 4 --metric loss --least",
+          &options);
+    assert_true(options.checkpoint.epochs[0] == PLAN_FROM_BEST);
+    assert_int_equal(options.checkpoint.epochs[1], 4);
+    assert_string_equal(options.checkpoint.metric, "loss");
     parse(&line, "lockstep checkpoint export c 1 --out f --node a --blob b",
           &options);
     assert_string_equal(options.out, "f");
@@ -430,8 +435,6 @@ TEST(mistakes_are_told_with_what_to_write)
         {"lockstep sim", "which configuration?"},
         {"lockstep sim a --as sim", "not an option of \"lockstep sim\""},
         {"lockstep sim a --nodes x", "whole number"},
-        {"lockstep run a --epoch worst", "an epoch, as lockstep checkpoint ls "
-                                         "lists them, or best"},
         {"lockstep sim a --seeds 0", "from 1 to"},
         {"lockstep sim a --seed 5 --seeds 9", "--first 5 --seeds 9"},
         {"lockstep sim a --seeds 9 --seed 5", "--first 5 --seeds 9"},

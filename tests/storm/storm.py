@@ -106,7 +106,9 @@ def leftovers(folder, run, code):
         if path.name not in known and not (code and path in parts_of(folder, run)):
             faults.append(f"{path.name} is left")
     for path in (folder / "runtime").rglob("*"):
-        if path.is_socket():
+        # One killed while it offers its memory leaves that: the next to offer removes it.
+        offered = path.name.lstrip(".").startswith("offer-")
+        if path.is_socket() and not (code and offered):
             faults.append(f"the socket {path} is left")
     return faults
 

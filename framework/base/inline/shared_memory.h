@@ -28,6 +28,7 @@ enum {
     LS_MEMORY_KEY_BYTES = 16,
     LS_WORDS_MAX = 128,        /* that one thread can wait for */
     LS_OFFER_PATH_BYTES = 108, /* of a unix socket, with its end */
+    LS_OFFER_NAME_BYTES = 32,
 };
 
 typedef _Atomic uint32_t ls_word;
@@ -58,16 +59,22 @@ LS_MUST_USE int ls_memory_reserve(const ls_memory *memory, size_t offset,
 void ls_memory_sever(ls_memory *memory);
 
 /* Let those who bring the key take this memory, at a socket of this path, until
- * the end of the offer, which removes it.
+ * the end of the offer, which removes it. Sockets in the same folder that are
+ * named by ls_offer_name(), are a minute old, and whose owners were killed, are
+ * removed, too.
  * memory: borrow, until the end. key: LS_MEMORY_KEY_BYTES, copied.
- * Errors: LS_EINVAL the path is too long for a socket; LS_EIO it cannot be
- *         made; LS_ENOMEM; LS_EAGAIN no thread. */
+ * Errors: LS_EINVAL the path is too long for a socket; LS_EEXIST something is
+ *         there; LS_ENOENT, LS_EIO it cannot be made; LS_ENOMEM; LS_EAGAIN no
+ *         thread. */
 LS_MUST_USE int ls_offer_begin(ls_offer **out, ls_memory *memory,
                                const char *path, const uint8_t *key);
 void ls_offer_end(ls_offer **offer);
 /* A folder for such sockets that only this user can write to: it is made if it
  * is not there. Errors: LS_EIO: it cannot be, or is another's. */
 LS_MUST_USE int ls_offer_folder(ls_runtime *runtime, char *out, size_t size);
+/* A name for a socket there, another one each time. It says on which host the
+ * offer is made, and since when that host runs. */
+void ls_offer_name(ls_runtime *runtime, char out[LS_OFFER_NAME_BYTES]);
 /* The path of a socket of this name there. Everybody looks in the folder as it
  * sees it: its path may be another one in another container.
  * name:   may come from outside. Errors: LS_EINVAL it has a "/", or the path is

@@ -15,6 +15,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,11 +260,19 @@ int ls_offer_folder(ls_runtime *runtime, char *out, size_t size)
     return ops_of(runtime)->folder(out, size);
 }
 
+void ls_offer_name(ls_runtime *runtime, char out[LS_OFFER_NAME_BYTES])
+{
+    const struct ls_memory_ops *const ops = ops_of(runtime);
+    const uint64_t host = ops->host != NULL ? ops->host() : 0;
+    (void)snprintf(out, LS_OFFER_NAME_BYTES, "offer-%012" PRIx64 "-%012" PRIx64,
+                   host, ls_entropy(runtime) >> 16);
+}
+
 int ls_offer_path(const char *folder, const char *name,
                   char out[LS_OFFER_PATH_BYTES])
 {
     const int n = snprintf(out, LS_OFFER_PATH_BYTES, "%s/%s", folder, name);
-    if (n < 0 || n >= LS_OFFER_PATH_BYTES || strchr(name, '/') != NULL)
+    if (n < 0 || n >= LS_OFFER_PATH_BYTES - 1 || strchr(name, '/') != NULL)
         return ls_error(LS_EINVAL,
                         "the path of folder %s is too long for a socket",
                         folder);

@@ -30,6 +30,9 @@ struct ls_memory_ops {
                        const uint8_t *key);
     void (*offer_end)(ls_offer *offer);
     int (*folder)(char *out, size_t size);
+    /* This host, since it was started, in 48 bits; 0: it is not known. NULL:
+     * always so. */
+    uint64_t (*host)(void);
     /* Writes the descriptor and the number; the caller looks at what it is. */
     int (*take)(ls_runtime *runtime, const char *path, const uint8_t *key,
                 int64_t deadline, int *fd, uint64_t *number);

@@ -5,7 +5,12 @@
  *   have nothing to do with any other than their own: a key that leaks to
  *   another user of the machine opens nothing.
  * - A packet is whole or not there. Who connects and says nothing is let go
- *   after a second; the next one waits for that long at most. */
+ *   after a second; the next one waits for that long at most.
+ * - A socket is given its name when it listens already. Until then its name is
+ *   the same with a dot in front. So one that has the name of an offer, and
+ *   refuses, has no owner any more, and may be removed by anybody
+ *   (runtime_threads_sweep.c). One with a dot may be about to listen: if it is
+ *   removed nevertheless, its owner finds it gone, and makes another. */
 #define _GNU_SOURCE /* accept4, SO_PEERCRED */
 #include <assert.h>
 #include <errno.h>
@@ -22,17 +27,16 @@
 #include "runtime_ops.h"
 #include "runtime_threads_offer.h"
 
-enum { BACKLOG = 128 };
+enum { BACKLOG = 128, TRIES = 3 };
 #define PATIENCE_NS LS_NS_PER_S
 
 struct os_offer {
     ls_offer base;
     ls_memory *memory; /* borrow */
     uint8_t key[LS_MEMORY_KEY_BYTES];
-    int socket, stop; /* own */
-    struct sockaddr_un address;
-    bool bound;
-    ls_thread *thread; /* own */
+    int socket, stop;               /* own */
+    char path[LS_OFFER_PATH_BYTES]; /* of the socket; "": there is none */
+    ls_thread *thread;              /* own */
 };
 
 /* Room for one descriptor beside a packet. */
@@ -141,20 +145,69 @@ static int set_address(struct sockaddr_un *out, const char *path)
     return LS_OK;
 }
 
-static int listen_there(struct os_offer *offer)
+/* path: that it will have. */
+static int listen_as(const struct os_offer *offer,
+                     const struct sockaddr_un *address, const char *path)
 {
+    if (bind(offer->socket, (const struct sockaddr *)(const void *)address,
+             sizeof *address) != 0)
+        return ls_error_from(errno, path);
+    if (listen(offer->socket, BACKLOG) == 0)
+        return LS_OK;
+    const int status = ls_error_from(errno, path);
+    (void)unlink(address->sun_path);
+    return status;
+}
+
+/* Errors: LS_ENOENT it was removed before it had its name. */
+static int name_it(struct os_offer *offer, const char *from, const char *path)
+{
+    struct stat about;
+    /* The name was drawn: it is nobody's, and nobody takes it meanwhile. */
+    int status = lstat(path, &about) != 0
+                     ? LS_OK
+                     : ls_error(LS_EEXIST, "%s exists", path);
+    if (status == LS_OK && rename(from, path) != 0)
+        status = ls_error_from(errno, path);
+    if (status == LS_OK)
+        memcpy(offer->path, path, strlen(path) + 1);
+    else
+        (void)unlink(from);
+    return status;
+}
+
+static int try_to_listen(struct os_offer *offer, const char *path)
+{
+    char hidden[LS_OFFER_PATH_BYTES + 1];
+    struct sockaddr_un address;
+    const char *const slash = strrchr(path, '/');
+    const char *const name = slash != NULL ? slash + 1 : path;
+    (void)snprintf(hidden, sizeof hidden, "%.*s.%s", (int)(name - path), path,
+                   name);
+    int status = set_address(&address, hidden);
+    if (status != LS_OK)
+        return status;
     offer->socket =
         socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    offer->stop = eventfd(0, EFD_CLOEXEC);
-    if (offer->socket < 0 || offer->stop < 0)
+    if (offer->socket < 0)
         return ls_error_from(errno, "no socket to offer memory on");
-    if (bind(offer->socket,
-             (const struct sockaddr *)(const void *)&offer->address,
-             sizeof offer->address) != 0)
-        return ls_error_from(errno, offer->address.sun_path);
-    offer->bound = true;
-    if (listen(offer->socket, BACKLOG) != 0)
-        return ls_error_from(errno, offer->address.sun_path);
+    status = listen_as(offer, &address, path);
+    return status == LS_OK ? name_it(offer, hidden, path) : status;
+}
+
+static int listen_there(struct os_offer *offer, const char *path)
+{
+    int status = LS_ENOENT;
+    for (int i = 0; i < TRIES && status == LS_ENOENT; i++) {
+        if (offer->socket >= 0)
+            (void)close(offer->socket);
+        status = try_to_listen(offer, path);
+    }
+    if (status != LS_OK)
+        return status;
+    offer->stop = eventfd(0, EFD_CLOEXEC);
+    if (offer->stop < 0)
+        return ls_error_from(errno, "no descriptor to end an offer by");
     return ls_thread_spawn(offer->base.runtime, &offer->thread, "ls-offer",
                            serve, offer);
 }
@@ -169,13 +222,12 @@ int ls_threads_offer_begin(ls_offer **out, ls_memory *memory, const char *path,
     made->memory = memory;
     memcpy(made->key, key, sizeof made->key);
     made->socket = made->stop = -1;
-    int status = set_address(&made->address, path);
-    if (status == LS_OK)
-        status = listen_there(made);
+    const int status = listen_there(made, path);
     if (status != LS_OK) {
         ls_threads_offer_end(&made->base);
         return status;
     }
+    ls_threads_offers_sweep(path);
     *out = &made->base;
     return LS_OK;
 }
@@ -190,8 +242,8 @@ void ls_threads_offer_end(ls_offer *base)
         joined = ls_thread_join(&offer->thread, LS_FOREVER);
     assert(joined == LS_OK);
     (void)joined;
-    if (offer->bound)
-        (void)unlink(offer->address.sun_path);
+    if (offer->path[0] != '\0')
+        (void)unlink(offer->path);
     if (offer->socket >= 0)
         (void)close(offer->socket);
     if (offer->stop >= 0)

@@ -77,6 +77,7 @@ const struct ls_memory_ops ls_memory_threads = {
     .offer_begin = ls_threads_offer_begin,
     .offer_end = ls_threads_offer_end,
     .folder = ls_threads_folder,
+    .host = ls_threads_host,
     .take = ls_threads_take,
     .words_wait = threads_words_wait,
     .word_wake = threads_word_wake,

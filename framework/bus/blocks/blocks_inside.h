@@ -26,14 +26,14 @@ enum block_said {
     BLOCKS_N_SAID
 };
 struct block_notice {
-    uint32_t said;             /* enum block_said */
-    uint64_t to;               /* the incarnation that it is meant for */
-    uint64_t session;          /* TAKEN, PASSED: of the reader's row */
-    uint64_t number;           /* PASSED */
-    uint64_t window;           /* TAKEN: the reader's, in bytes */
-    uint32_t row;              /* TAKEN */
-    uint64_t key[2], proof[2]; /* OFFER, as the next */
-    char socket[32];           /* its name in the folder */
+    uint32_t said;                    /* enum block_said */
+    uint64_t to;                      /* the incarnation that it is meant for */
+    uint64_t session;                 /* TAKEN, PASSED: of the reader's row */
+    uint64_t number;                  /* PASSED */
+    uint64_t window;                  /* TAKEN: the reader's, in bytes */
+    uint32_t row;                     /* TAKEN */
+    uint64_t key[2], proof[2];        /* OFFER, as the next */
+    char socket[LS_OFFER_NAME_BYTES]; /* its name in the folder */
 };
 
 /* A block that this node reads. */

@@ -5,11 +5,10 @@
  *   opens it, and a proof that lies in the memory. Whoever cannot take it, on
  *   another host, in another container, as another user, says nothing more.
  * - An offer ends as soon as all have answered that are to take it, or will
- * not: a process that is killed leaves a socket behind, which lies in the
- * folder.
+ *   not: a process that is killed leaves a socket behind, which lies in the
+ *   folder until somebody makes an offer there later.
  * - To take memory may wait for another process, so a thread does it that has
  *   nothing else to do. It is begun with the first pair. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,7 +40,7 @@ static const struct ls_field notice_fields[] = {
     {"proof_end", LS_FIELD_UINT, offsetof(struct block_notice, proof[1]),
      .presence = LS_IF_SET},
     {"socket", LS_FIELD_CHARS, offsetof(struct block_notice, socket),
-     .size = 32, .presence = LS_IF_SET},
+     .size = LS_OFFER_NAME_BYTES, .presence = LS_IF_SET},
 };
 static const struct ls_record notice_record = {
     .name = "a notice of blocks",
@@ -172,8 +171,7 @@ static void set_own(struct blocks *blocks, ls_runtime *runtime)
         own->key[i] = ls_entropy(runtime);
         own->proof[i] = ls_entropy(runtime);
     }
-    (void)snprintf(own->socket, sizeof own->socket, "blocks%016" PRIx64,
-                   ls_entropy(runtime));
+    ls_offer_name(runtime, own->socket);
     words->magic = BLOCKS_MAGIC;
     memcpy(words->proof, own->proof, sizeof words->proof);
 }

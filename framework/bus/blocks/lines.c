@@ -7,6 +7,9 @@
  * - A thread that listens keeps the memories that it looks at mapped. */
 #include "lines.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "blocks_inside.h"
 
 /* ---- sending ----------------------------------------------------------- */
@@ -63,6 +66,24 @@ static bool is_near(const struct block_pair *pair)
     return pair != NULL && pair->lends && !pair->over;
 }
 
+/* Whoever owns a memory writes into it what it likes: if that is no message, it
+ * is counted as it would be over a connection. Lock held. */
+static bool is_message(ls_node *node, const struct block_pair *pair,
+                       const unsigned char *bytes, size_t size)
+{
+    char who[32];
+    if (size > bytes[0])
+        return true;
+    (void)snprintf(who, sizeof who, "node %" PRIu32, pair->id);
+    (void)ls_error(LS_EPROTO,
+                   "malformed message of a line: a name of %u bytes, and %zu "
+                   "bytes are left",
+                   bytes[0], size - 1);
+    refusals_note(&node->refusals, LS_REFUSAL_FORM, who, 1,
+                  ls_now(node->runtime));
+    return false;
+}
+
 /* Lock held, but for the op. Returns whether there was one. */
 static bool take_one(ls_node *node)
 {
@@ -76,7 +97,7 @@ static bool take_one(ls_node *node)
         const size_t size =
             line_read(pair->touched, line_of(pair), &pair->heard,
                       &node->figures.stats.near_lost, bytes);
-        if (size == 0 || size < (size_t)1 + bytes[0])
+        if (size == 0 || !is_message(node, pair, bytes, size))
             continue;
         const struct channel_note note = {.name = (const char *)bytes + 1,
                                           .name_size = bytes[0],

@@ -146,10 +146,9 @@ static bool any_live(const struct event_entry *entry)
     return false;
 }
 
-/* Which listeners of an entry: those that were given what the pattern matches;
- * or the one that was given this event, fn and self. */
+/* Which listeners of an entry: the one that was given this event, fn and self;
+ * or, without fn, those that were given what the glob `event` matches. */
 struct choice {
-    const char *pattern;
     const char *event;
     ls_event_fn *fn;
     void *self;
@@ -161,8 +160,8 @@ static bool is_chosen(const struct event_entry *entry,
 {
     const char *const given =
         listener->glob != NULL ? listener->glob : entry->name;
-    if (choice->pattern != NULL)
-        return fnmatch(choice->pattern, given, 0) == 0;
+    if (choice->fn == NULL)
+        return fnmatch(choice->event, given, 0) == 0;
     return listener->fn == choice->fn && listener->self == choice->self &&
            strcmp(given, choice->event) == 0;
 }
@@ -188,7 +187,7 @@ static int remove_listeners(ls_node *node, struct event_entry *entry,
             continue;
         take_out(node, entry, l);
         n++;
-        if (choice->pattern == NULL)
+        if (choice->fn != NULL)
             break;
     }
     if (n != 0 && !any_live(entry))
@@ -208,7 +207,7 @@ int ls_off(ls_node *node, const char *event, ls_event_fn *fn, void *self)
     struct event_entry *entry = find_entry(node, event);
     const struct choice choice = {.event = event, .fn = fn, .self = self};
     int n = 0;
-    if (entry != NULL && fn != NULL) {
+    if (event != NULL && entry != NULL && fn != NULL) {
         ls_mutex_lock(&node->router.lock);
         n = remove_listeners(node, entry, &choice);
         ls_mutex_unlock(&node->router.lock);
@@ -223,8 +222,10 @@ int ls_off_all(ls_node *node, const char *pattern)
 {
     if (node_check(node) != LS_OK)
         return LS_ESTATE;
-    const struct choice choice = {.pattern = pattern};
+    const struct choice choice = {.event = pattern};
     int n = 0;
+    if (pattern == NULL)
+        return 0;
     for (struct event_entry *entry = NULL;
          (entry = events_next(node, entry)) != NULL;) {
         ls_mutex_lock(&node->router.lock);

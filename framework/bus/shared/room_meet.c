@@ -12,7 +12,6 @@
  *   everybody: then all fail at the same time, and can do without a room. */
 #include "room_meet.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +29,7 @@ struct notice {
     int64_t state;
     int64_t status; /* FAILED: why */
     uint64_t key[2], proof[2];
-    char socket[32]; /* its name in the folder */
+    char socket[LS_OFFER_NAME_BYTES]; /* its name in the folder */
 };
 
 static const struct ls_field notice_fields[] = {
@@ -50,7 +49,8 @@ static const struct ls_field notice_fields[] = {
      .presence = LS_ALWAYS},
     {"proof_end", LS_FIELD_UINT, offsetof(struct notice, proof[1]),
      .presence = LS_ALWAYS},
-    {"socket", LS_FIELD_CHARS, offsetof(struct notice, socket), .size = 32},
+    {"socket", LS_FIELD_CHARS, offsetof(struct notice, socket),
+     .size = LS_OFFER_NAME_BYTES},
 };
 _Static_assert(sizeof(((struct notice *)NULL)->key) == LS_MEMORY_KEY_BYTES,
                "a key is two numbers");
@@ -228,8 +228,7 @@ static void set_own(struct room_meeting *meeting)
         own->key[i] = ls_entropy(room->runtime);
         own->proof[i] = ls_entropy(room->runtime);
     }
-    (void)snprintf(own->socket, sizeof own->socket, "room%016" PRIx64,
-                   ls_entropy(room->runtime));
+    ls_offer_name(room->runtime, own->socket);
     struct room_words *const words =
         ls_memory_own(room->members[room->me].memory);
     words->magic = ROOM_MAGIC;

@@ -125,10 +125,11 @@ struct options {
     struct {
         const char *verb; /* "ls", "show", "verify", "diff", "export", "rm" */
         const char *path; /* a folder of checkpoints, or of a run */
-        int64_t epochs[OPTIONS_REPEATS_MAX];
+        int64_t epochs[OPTIONS_REPEATS_MAX]; /* each as `epoch` above */
         size_t n_epochs;
         uint64_t keep_last, keep_every, keep_best; /* rm; 0: not given */
-        const char *metric; /* of keep_best; NULL: "return" */
+        const char *metric; /* of keep_best, and of the epoch best; NULL:
+                             * "return" */
         bool least;         /* the smaller the better */
         const char *node;   /* export: of this one; NULL: of all */
         const char *blob;   /* the same */

@@ -5,7 +5,10 @@
 
 #include "lockstep/signal.h"
 
+#include "command.h"
+#include "command_begin.h"
 #include "command_replay.h"
+#include "command_run.h"
 #include "compose.h"
 #include "node_output.h"
 #include "output.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "command_run.h"
 #include "profile_show.h"
 
 /* A node that records everything for minutes; 64 bytes each. */

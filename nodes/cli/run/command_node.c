@@ -17,6 +17,7 @@
 #include "lockstep/signal.h"
 
 #include "command.h"
+#include "command_begin.h"
 #include "lease_asker.h"
 #include "lease_trust.h"
 #include "node_run.h"

@@ -49,21 +49,34 @@ static int find_path(struct checkpoint_folder *folder, const char *path)
     return LS_OK; /* it is shorter than what was tried above */
 }
 
+/* Of the folder whose path is in it. */
+static int open_there(struct checkpoint_folder *out,
+                      const struct ls_checkpoint_retention *retention)
+{
+    struct ls_checkpoints_options opens = {.folder = out->path,
+                                           .commits = retention != NULL};
+    if (retention != NULL)
+        opens.retention = *retention;
+    const int status = ls_checkpoints_open(&out->checkpoints, &opens);
+    return status == LS_OK
+               ? ls_checkpoints_list(out->checkpoints, &out->epochs, &out->n)
+               : status;
+}
+
 int checkpoint_folder_open(struct checkpoint_folder *out,
                            const struct options *options,
                            const struct ls_checkpoint_retention *retention)
 {
     *out = (struct checkpoint_folder){.options = options};
-    struct ls_checkpoints_options opens = {.folder = out->path,
-                                           .commits = retention != NULL};
-    if (retention != NULL)
-        opens.retention = *retention;
-    int status = find_path(out, options->checkpoint.path);
-    if (status == LS_OK)
-        status = ls_checkpoints_open(&out->checkpoints, &opens);
-    return status == LS_OK
-               ? ls_checkpoints_list(out->checkpoints, &out->epochs, &out->n)
-               : status;
+    const int status = find_path(out, options->checkpoint.path);
+    return status == LS_OK ? open_there(out, retention) : status;
+}
+
+int checkpoint_folder_of_run(struct checkpoint_folder *out, const char *run)
+{
+    *out = (struct checkpoint_folder){.options = NULL};
+    const int status = put_path(out->path, run, RUN_FOLDER_STATE);
+    return status == LS_OK ? open_there(out, NULL) : status;
 }
 
 void checkpoint_folder_close(struct checkpoint_folder *folder)
@@ -74,35 +87,128 @@ void checkpoint_folder_close(struct checkpoint_folder *folder)
 
 /* ---- which epoch --------------------------------------------------------- */
 
+#define LIST_TEXT 512
+
+/* The last eight, as in "…, 3, 4, 5". Returns text. */
+static const char *list_epochs(const struct checkpoint_folder *folder,
+                               char text[LIST_TEXT])
+{
+    const size_t from = folder->n > 8 ? folder->n - 8 : 0;
+    size_t used =
+        (size_t)snprintf(text, LIST_TEXT, "%s", from > 0 ? "…, " : "");
+    for (size_t i = from; i < folder->n; i++)
+        used += (size_t)snprintf(text + used, LIST_TEXT - used, "%s%" PRId64,
+                                 i > from ? ", " : "", folder->epochs[i]);
+    return text;
+}
+
+/* What can be ranked by instead: the metrics of the newest that has any, as in
+ * "; by another metric: --metric loss". "": none has, or it cannot be said.
+ * Returns text. */
+static const char *list_metrics(const struct checkpoint_folder *folder,
+                                char text[LIST_TEXT])
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t at = folder->options != NULL ? folder->n : 0;
+         used == 0 && at-- > 0;) {
+        struct ls_checkpoint_manifest manifest = {.n_entries = 0};
+        if (ls_checkpoints_manifest(folder->checkpoints, folder->epochs[at],
+                                    &manifest) != LS_OK)
+            continue;
+        for (size_t i = 0; i < manifest.n_metrics && used < LIST_TEXT; i++)
+            used += (size_t)snprintf(text + used, LIST_TEXT - used, "%s%s",
+                                     i == 0 ? "; by another metric: --metric "
+                                            : " or ",
+                                     manifest.metrics[i].name);
+        ls_checkpoint_manifest_clear(&manifest);
+    }
+    return text;
+}
+
 static int no_epoch(const struct checkpoint_folder *folder, int64_t epoch)
 {
-    char list[256] = "";
-    size_t used = 0;
-    const size_t from = folder->n > 8 ? folder->n - 8 : 0;
-    for (size_t i = from; i < folder->n; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%" PRId64,
-                                 i > from ? ", " : "", folder->epochs[i]);
+    char list[LIST_TEXT];
     return folder->n == 0
                ? ls_error(LS_ENOENT, "%s has no checkpoint", folder->path)
                : ls_error(LS_ENOENT,
                           "%s has no checkpoint of epoch %" PRId64
-                          "; there are %s%s",
-                          folder->path, epoch, from > 0 ? "…, " : "", list);
+                          "; there are %s",
+                          folder->path, epoch, list_epochs(folder, list));
+}
+
+static int no_best(const struct checkpoint_folder *folder, const char *metric,
+                   size_t n_damaged)
+{
+    char list[LIST_TEXT], metrics[LIST_TEXT];
+    if (folder->n == 0)
+        return no_epoch(folder, LS_CHECKPOINT_NONE);
+    if (n_damaged > 0)
+        return ls_error(LS_EPROTO,
+                        "%s: all checkpoints with the metric %s are damaged",
+                        folder->path, metric);
+    return ls_error(
+        LS_ENOENT,
+        "%s: there is no best checkpoint: none %shas the metric "
+        "%s; there are epochs %s%s",
+        folder->path,
+        strcmp(metric, PLAN_METRIC) == 0 ? "was evaluated, so none " : "",
+        metric, list_epochs(folder, list), list_metrics(folder, metrics));
+}
+
+static int find_best(const struct checkpoint_folder *folder, const char *metric,
+                     bool least, int64_t *epoch)
+{
+    int64_t *epochs = NULL;
+    size_t n = 0, elsewhere;
+    int status =
+        ls_checkpoints_ranked(folder->checkpoints, metric, least, &epochs, &n);
+    bool found = false;
+    for (size_t i = 0; i < n && status == LS_OK && !found; i++) {
+        status =
+            ls_checkpoints_verify(folder->checkpoints, epochs[i], &elsewhere);
+        found = status == LS_OK;
+        if (found)
+            *epoch = epochs[i];
+        if (status != LS_EPROTO && status != LS_ENOENT)
+            continue;
+        (void)fprintf(stderr,
+                      "lockstep: epoch %" PRId64 " is passed over: %s\n",
+                      epochs[i], ls_error_text());
+        status = LS_OK;
+    }
+    free(epochs);
+    return found || status != LS_OK ? status : no_best(folder, metric, n);
+}
+
+int checkpoint_folder_find(const struct checkpoint_folder *folder,
+                           int64_t asked, const char *metric, bool least,
+                           int64_t *epoch)
+{
+    if (asked == PLAN_FROM_BEST)
+        return find_best(folder, metric != NULL ? metric : PLAN_METRIC, least,
+                         epoch);
+    for (size_t at = folder->n; at-- > 0;) {
+        if (folder->epochs[at] != asked)
+            continue;
+        *epoch = asked;
+        return LS_OK;
+    }
+    return no_epoch(folder, asked);
 }
 
 int checkpoint_folder_epoch(const struct checkpoint_folder *folder, size_t i,
                             int64_t *epoch)
 {
-    const bool is_asked = i < folder->options->checkpoint.n_epochs;
-    const int64_t wanted =
-        is_asked ? folder->options->checkpoint.epochs[i] : LS_CHECKPOINT_NONE;
-    for (size_t at = folder->n; at-- > 0;) {
-        if (is_asked && folder->epochs[at] != wanted)
-            continue;
-        *epoch = folder->epochs[at];
-        return LS_OK;
-    }
-    return no_epoch(folder, wanted);
+    const struct options *options = folder->options;
+    if (i < options->checkpoint.n_epochs)
+        return checkpoint_folder_find(folder, options->checkpoint.epochs[i],
+                                      options->checkpoint.metric,
+                                      options->checkpoint.least, epoch);
+    if (folder->n == 0)
+        return no_epoch(folder, LS_CHECKPOINT_NONE);
+    *epoch = folder->epochs[folder->n - 1];
+    return LS_OK;
 }
 
 /* ---- whether it is whole ------------------------------------------------- */

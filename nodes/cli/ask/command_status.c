@@ -13,6 +13,7 @@
 #include "health.h"
 #include "output.h"
 #include "run_file.h"
+#include "run_folder.h"
 #include "screen.h"
 #include "status_view.h"
 

@@ -8,6 +8,8 @@
 
 #include "lockstep/file.h"
 
+#include "command.h"
+#include "command_run.h"
 #include "json.h"
 #include "version.h"
 

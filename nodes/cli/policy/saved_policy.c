@@ -82,49 +82,20 @@ static int read_epoch(struct saved_policy *out,
                : status;
 }
 
-/* By what an evaluator has found, of those that are whole. */
-static int find_best(const struct checkpoint_folder *folder, int64_t *epoch)
-{
-    int64_t *epochs = NULL;
-    size_t n = 0, elsewhere;
-    int status = ls_checkpoints_ranked(folder->checkpoints, PLAN_METRIC, false,
-                                       &epochs, &n);
-    bool found = false;
-    for (size_t i = 0; i < n && status == LS_OK && !found; i++) {
-        status =
-            ls_checkpoints_verify(folder->checkpoints, epochs[i], &elsewhere);
-        found = status == LS_OK;
-        if (found)
-            *epoch = epochs[i];
-        if (status == LS_EPROTO || status == LS_ENOENT)
-            status = LS_OK;
-    }
-    free(epochs);
-    return found || status != LS_OK
-               ? status
-               : ls_error(LS_ENOENT,
-                          "%s: no checkpoint there is whole and was evaluated",
-                          folder->path);
-}
-
 /* Errors: LS_ENOENT there is none. */
 static int look_at_checkpoint(struct saved_policy *out, const char *run,
                               int64_t epoch)
 {
-    struct checkpoint_folder folder = {.checkpoints = NULL};
-    int status = put_path(folder.path, run, RUN_FOLDER_STATE);
-    if (status == LS_OK)
-        status = ls_checkpoints_open(
-            &folder.checkpoints,
-            &(struct ls_checkpoints_options){.folder = folder.path});
-    if (status == LS_OK && epoch == PLAN_FROM_BEST)
-        status = find_best(&folder, &epoch);
-    else if (status == LS_OK && epoch == PLAN_FROM_NEWEST)
+    struct checkpoint_folder folder;
+    int status = checkpoint_folder_of_run(&folder, run);
+    if (status == LS_OK && epoch == PLAN_FROM_NEWEST)
         status = ls_checkpoints_newest(folder.checkpoints, LS_CHECKPOINT_NONE,
                                        true, NULL, NULL, &epoch);
+    else if (status == LS_OK)
+        status = checkpoint_folder_find(&folder, epoch, NULL, false, &epoch);
     if (status == LS_OK)
         status = read_epoch(out, &folder, epoch);
-    (void)ls_checkpoints_close(&folder.checkpoints); /* nothing is written */
+    checkpoint_folder_close(&folder);
     return status;
 }
 

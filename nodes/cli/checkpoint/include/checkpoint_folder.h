@@ -11,7 +11,7 @@
 #include "options.h"
 
 struct checkpoint_folder {
-    const struct options *options; /* borrow */
+    const struct options *options; /* borrow; NULL: of another command */
     char path[LS_PATH_MAX];        /* of the checkpoints themselves */
     ls_checkpoints *checkpoints;   /* own */
     int64_t *epochs;               /* own; ascending */
@@ -28,11 +28,24 @@ LS_MUST_USE int
 checkpoint_folder_open(struct checkpoint_folder *out,
                        const struct options *options,
                        const struct ls_checkpoint_retention *retention);
+/* The same of a run, for who has no such options: `options` is NULL.
+ * run:    its folder.
+ * Errors: LS_ENOENT it has saved none; LS_ELIMIT; those of
+ *         ls_checkpoints_open(). */
+LS_MUST_USE int checkpoint_folder_of_run(struct checkpoint_folder *out,
+                                         const char *run);
 void checkpoint_folder_close(struct checkpoint_folder *folder);
 
-/* The i-th epoch that was asked for; the newest there is, if none was.
- * Errors: LS_ENOENT there is none, or not this one: those there are are
- * named. */
+/* Which epoch is meant: one by its number, or PLAN_FROM_BEST: of those that
+ * are whole, the one with the best metric, of equals the newer. What is better
+ * and damaged is named on stderr.
+ * metric: NULL: PLAN_METRIC. least: the smaller the better.
+ * Errors: LS_ENOENT there is no such one: those there are are named; LS_EPROTO
+ *         all that have the metric are damaged. */
+LS_MUST_USE int checkpoint_folder_find(const struct checkpoint_folder *folder,
+                                       int64_t asked, const char *metric,
+                                       bool least, int64_t *epoch);
+/* The i-th that the options ask for; the newest there is, if they name none. */
 LS_MUST_USE int checkpoint_folder_epoch(const struct checkpoint_folder *folder,
                                         size_t i, int64_t *epoch);
 

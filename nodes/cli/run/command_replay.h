@@ -2,7 +2,8 @@
 #ifndef LOCKSTEP_COMMAND_REPLAY_H
 #define LOCKSTEP_COMMAND_REPLAY_H
 
-#include "command.h"
+#include "options.h"
+#include "setup.h"
 #include "tape.h"
 
 /* Before a run that is recorded: whether it can be, and what is known of it.

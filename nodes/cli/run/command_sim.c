@@ -14,6 +14,7 @@
 #include "barrier_sabotage.h"
 #include "bus_sabotage.h"
 #include "command.h"
+#include "command_begin.h"
 #include "output.h"
 #include "progress_line.h"
 #include "service_sabotage.h"
