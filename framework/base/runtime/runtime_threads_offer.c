@@ -121,8 +121,13 @@ static void serve(void *argument)
             return;
         const int socket =
             accept4(offer->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (socket < 0)
+        if (socket < 0) {
+            /* Who waits stays there, and would be found at once again. */
+            if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+                (void)await(offer->base.runtime, offer->stop, POLLIN,
+                            ls_now(offer->base.runtime) + PATIENCE_NS);
             continue;
+        }
         answer(offer, socket);
         (void)close(socket);
     }

@@ -163,8 +163,8 @@ LS_MUST_USE LS_API int ls_emit(ls_node *node, const char *event,
 
 /* The same with all parameters.
  * Errors: also LS_ENOENT to_one: no such member, or it does not listen;
- *         LS_EINVAL LATEST to one; LS_ESTATE LATEST from a node that is not
- *         started. */
+ *         LS_EINVAL LATEST to one, or no such delivery or scope; LS_ESTATE
+ *         LATEST from a node that is not started. */
 LS_MUST_USE LS_API int ls_emit_with(ls_node *node,
                                     const struct ls_emission *emission);
 
