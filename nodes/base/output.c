@@ -1,9 +1,11 @@
 #include "output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Why writing to stdout failed first, an errno; 0: it has not. stdout is one
  * for the process, and so is this. */
@@ -13,8 +15,21 @@ static int failed;
  * and keeps no reason when that fails. */
 static char buffer[1 << 16];
 
+/* Or the next file that is opened would be stdout or stderr, and what is said
+ * would be written into it. To read only, so to write fails as before. */
+static void keep_streams_apart(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        (void)close(fd);
+}
+
 void output_init(void)
 {
+    keep_streams_apart();
     (void)setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN); /* what is too large is an error */

@@ -716,7 +716,6 @@ static int parse_value(struct options *out, const struct option_spec *spec,
     switch (spec->kind) {
     case OPTION_SEED:
         out->seed = text;
-        out->n_seeds = 1;
         return parse_whole(spec->name, text, INT64_MAX, &out->first_seed);
     case OPTION_SET:
         return parse_set(out, text);
@@ -996,6 +995,12 @@ static int check_complete(const struct options *options)
         return ls_error(LS_EINVAL,
                         "--event-log is of one process: leave out --jobs %llu",
                         (unsigned long long)options->jobs);
+    if (options->seed != NULL && options->n_seeds != 0)
+        return ls_error(LS_EINVAL,
+                        "--seed is for one seed; for %llu from there on: "
+                        "--first %s --seeds %llu",
+                        (unsigned long long)options->n_seeds, options->seed,
+                        (unsigned long long)options->n_seeds);
     if (options->command == COMMAND_PROFILE && options->as == AS_COMPOSE)
         return ls_error(LS_EINVAL,
                         "--as compose: the recordings would be in containers; "
@@ -1022,7 +1027,6 @@ int options_parse(struct options *out, int argc, char **argv)
     struct options options = {.report_fd = -1,
                               .secret_fd = -1,
                               .epoch = PLAN_FROM_NEWEST,
-                              .n_seeds = 100,
                               .wait_ms = 10000,
                               .every_s = 1.0};
     bench_init(&options);
@@ -1047,6 +1051,8 @@ int options_parse(struct options *out, int argc, char **argv)
     }
     if (status == LS_OK)
         status = check_complete(&options);
+    if (options.n_seeds == 0)
+        options.n_seeds = options.seed != NULL ? 1 : 100;
     if (options.command == COMMAND_RUN && options.epoch != PLAN_FROM_NEWEST &&
         options.resume == NULL)
         options.resume = "latest";

@@ -330,6 +330,58 @@ TEST(who_never_answers_is_waited_for_until_the_deadline)
     unlink(path);
 }
 
+struct generous {
+    int listener, ends[2];
+};
+
+/* Answers the first that asks with two descriptors of a pipe. */
+static void send_two(void *self)
+{
+    struct generous *generous = self;
+    char byte = 0, control[CMSG_SPACE(2 * sizeof(int))] = {0};
+    struct iovec part = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr packet = {.msg_iov = &part,
+                            .msg_iovlen = 1,
+                            .msg_control = control,
+                            .msg_controllen = sizeof control};
+    struct cmsghdr *const header = CMSG_FIRSTHDR(&packet);
+    const int two[2] = {generous->ends[1], generous->ends[1]};
+    const int asker = accept(generous->listener, NULL, NULL);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof two);
+    memcpy(CMSG_DATA(header), two, sizeof two);
+    (void)sendmsg(asker, &packet, 0);
+    close(asker);
+    close(generous->ends[1]);
+}
+
+TEST(of_who_sends_two_descriptors_none_is_kept)
+{
+    ls_runtime *const runtime = ls_runtime_threads();
+    struct generous generous = {.listener = socket(AF_UNIX, SOCK_SEQPACKET, 0)};
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    ls_memory *memory = NULL;
+    ls_thread *thread = NULL;
+    char byte;
+    strcpy(address.sun_path, path);
+    assert_int_equal(
+        bind(generous.listener, (struct sockaddr *)&address, sizeof address),
+        0);
+    assert_int_equal(listen(generous.listener, 1), 0);
+    assert_int_equal(pipe2(generous.ends, O_NONBLOCK), 0);
+    assert_ok(
+        ls_thread_spawn(runtime, &thread, "generous", send_two, &generous));
+    assert_fails(ls_memory_take(&memory, runtime, path, key, 1,
+                                ls_deadline(runtime, 60000)),
+                 LS_EUNREACHABLE);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    assert_int_equal(read(generous.ends[0], &byte, 1), 0); /* no writer */
+    close(generous.ends[0]);
+    close(generous.listener);
+    unlink(path);
+}
+
 TEST(an_offer_at_a_path_that_cannot_be_is_refused)
 {
     ls_memory *own = made(ls_runtime_threads(), 1);

@@ -1,7 +1,8 @@
 /* Samples a second through a service job, from collect() to learn(): three
  * shapes, and one, three and eight collectors; against calls one after the
- * other, and against events of 1 MiB, measured in the same run. Nodes are
- * threads of this process, over ipc. */
+ * other, and against events of 1 MiB over the connection, measured in the same
+ * run; beside them events in shared memory, as they go by themselves, and
+ * images over the connection. Nodes are threads of this process, over ipc. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +40,8 @@ struct peer {
 
 static unsigned n_worlds;
 
-static void peer_open(struct peer *peer, uint32_t id, size_t n)
+/* shares: whether large payloads go through shared memory. */
+static void peer_open(struct peer *peer, uint32_t id, size_t n, bool shares)
 {
     struct ls_node_options options;
     char binds[NODES_MAX][PROCESS_LINE_MAX];
@@ -57,6 +59,7 @@ static void peer_open(struct peer *peer, uint32_t id, size_t n)
     options.role = id == 0 ? "coordinator" : id == 1 ? "learner" : "collector";
     options.world_size = (uint32_t)n;
     options.world_max = (uint32_t)n;
+    options.shared_bytes = shares ? options.shared_bytes : 0;
     must(ls_node_create(&peer->node, &options));
     must(ls_rpc_open(&peer->calls, peer->node, NULL));
 }
@@ -93,13 +96,13 @@ struct pair {
     struct bench_latch all;
 };
 
-static void pair_open(struct pair *pair)
+static void pair_open(struct pair *pair, bool shares)
 {
     n_worlds++;
     *pair = (struct pair){.handled = 0};
     bench_latch_init(&pair->all);
-    peer_open(&pair->peers[0], 0, 2);
-    peer_open(&pair->peers[1], 1, 2);
+    peer_open(&pair->peers[0], 0, 2, shares);
+    peer_open(&pair->peers[1], 1, 2, shares);
 }
 
 static void pair_close(struct pair *pair)
@@ -121,7 +124,7 @@ static double calls(void *self)
     enum { N = 2000 };
     struct pair pair;
     (void)self;
-    pair_open(&pair);
+    pair_open(&pair, true);
     must(ls_rpc_serve(pair.peers[1].calls, "ping.it", LS_CALL_ANYONE, answer,
                       NULL));
     peers_start(pair.peers, 2, sizeof pair.peers[0]);
@@ -151,13 +154,12 @@ static void keep(void *data, void *hint)
 }
 
 /* MiB a second, in events of 1 MiB. */
-static double events(void *self)
+static double move_events(bool shares)
 {
     enum { N = 1000 };
     static char payload[MIB];
     struct pair pair;
-    (void)self;
-    pair_open(&pair);
+    pair_open(&pair, shares);
     pair.wanted = N;
     must(ls_on(pair.peers[1].node, "data", on_event, &pair));
     peers_start(pair.peers, 2, sizeof pair.peers[0]);
@@ -175,6 +177,18 @@ static double events(void *self)
     return N * (double)LS_NS_PER_S / (double)took;
 }
 
+static double events(void *self)
+{
+    (void)self;
+    return move_events(false);
+}
+
+static double shared_events(void *self)
+{
+    (void)self;
+    return move_events(true);
+}
+
 /* A job ---------------------------------------------------------------------
  */
 
@@ -183,6 +197,7 @@ struct shape {
     int64_t unroll, split, batch;
     int64_t batches;
     size_t collectors;
+    bool connected; /* nothing is shared */
 };
 
 struct part {
@@ -341,7 +356,7 @@ static void part_open(struct job *job, size_t i, size_t n)
 {
     struct part *part = &job->parts[i];
     part->job = job;
-    peer_open(&part->peer, (uint32_t)i, n);
+    peer_open(&part->peer, (uint32_t)i, n, !job->shape->connected);
     must(ls_task_create(&part->task,
                         &(struct ls_task_options){.node = part->peer.node}));
     must(store_bus_open(
@@ -411,6 +426,7 @@ static double mib(void *self)
 enum {
     CALLS,
     EVENTS,
+    SHARED_EVENTS,
     ONE_1,
     ONE_3,
     ONE_8,
@@ -420,6 +436,7 @@ enum {
     IMAGE_1,
     IMAGE_3,
     IMAGE_8,
+    CONNECTED,
     N_FIGURES
 };
 
@@ -437,16 +454,23 @@ static void hold(const char *name, double ratio, double least)
 int main(int argc, char **argv)
 {
     enum { FLOATS = 4 * (4 + 4 + 1 + 1) + 2, IMAGE = 84 * 84 * 4 };
-    static struct shape shapes[9];
+    static struct shape shapes[10];
     static const size_t collectors[] = {1, 3, 8};
     for (size_t i = 0; i < 3; i++) {
-        shapes[i] = (struct shape){FLOATS, 128, 128, 256, 400, collectors[i]};
-        shapes[3 + i] = (struct shape){FLOATS, 128, 1, 128, 300, collectors[i]};
-        shapes[6 + i] = (struct shape){IMAGE, 32, 32, 32, 600, collectors[i]};
+        const size_t n = collectors[i];
+        shapes[i] = (struct shape){FLOATS, 128, 128, 256, 400, n, false};
+        shapes[3 + i] = (struct shape){FLOATS, 128, 1, 128, 300, n, false};
+        shapes[6 + i] = (struct shape){IMAGE, 32, 32, 32, 600, n, false};
     }
+    shapes[9] = (struct shape){IMAGE, 32, 32, 32, 600, 3, true};
     static struct bench_figure figures[] = {
         {.name = "calls, one after the other", .unit = "/s", .run = calls},
-        {.name = "events of 1 MiB", .unit = "MiB/s", .run = events},
+        {.name = "events of 1 MiB, over the connection",
+         .unit = "MiB/s",
+         .run = events},
+        {.name = "events of 1 MiB, in shared memory",
+         .unit = "MiB/s",
+         .run = shared_events},
         {.name = "one step of 4 floats, 1 collector", .unit = "/s"},
         {.name = "one step of 4 floats, 3 collectors", .unit = "/s"},
         {.name = "one step of 4 floats, 8 collectors", .unit = "/s"},
@@ -456,6 +480,7 @@ int main(int argc, char **argv)
         {.name = "84x84x4 bytes, 1 collector", .unit = "MiB/s"},
         {.name = "84x84x4 bytes, 3 collectors", .unit = "MiB/s"},
         {.name = "84x84x4 bytes, 8 collectors", .unit = "MiB/s"},
+        {.name = "84x84x4 bytes, 3, over connections", .unit = "MiB/s"},
     };
     for (size_t i = ONE_1; i < N_FIGURES; i++) {
         figures[i].run = i < IMAGE_1 ? samples : mib;
@@ -469,9 +494,15 @@ int main(int argc, char **argv)
          10.0);
     hold("128 steps, for a call",
          figures[LONG_3].median / figures[CALLS].median, 2.0);
-    hold("images, for events of 1 MiB",
+    hold("images, for events over the connection",
          figures[IMAGE_3].median / figures[EVENTS].median, 0.5);
-    for (size_t i = ONE_1; i < N_FIGURES; i += 3)
+    bench_print_derived("samples", "images, for events in shared memory", "x",
+                        figures[IMAGE_3].median / figures[SHARED_EVENTS].median,
+                        &options);
+    bench_print_derived("samples", "images, for images over connections", "x",
+                        figures[IMAGE_3].median / figures[CONNECTED].median,
+                        &options);
+    for (size_t i = ONE_1; i < CONNECTED; i += 3)
         for (size_t k = i + 1; k < i + 3; k++) {
             char text[64];
             (void)snprintf(text, sizeof text, "%s, for 1", figures[k].name);

@@ -28,10 +28,15 @@ static void begin(unsigned n_readers)
     }
 }
 
+static bool take(enum block_use use, size_t size, unsigned *slot)
+{
+    return block_pool_take(&pool, use, size, slot);
+}
+
 static unsigned taken(size_t pages)
 {
     unsigned slot = BLOCK_SLOTS;
-    assert_true(block_pool_take(&pool, pages * ls_memory_page(), &slot));
+    assert_true(take(BLOCK_FOR_EVENT, pages * ls_memory_page(), &slot));
     return slot;
 }
 
@@ -116,13 +121,13 @@ TEST(room_is_found_from_below_and_none_is_given_twice)
         assert_int_equal(pool.blocks[slots[i]].offset,
                          (1 + i) * ls_memory_page());
     }
-    assert_false(block_pool_take(&pool, 1, &extra));
+    assert_false(take(BLOCK_FOR_EVENT, 1, &extra));
     block_pool_give_back(&pool, slots[3]);
     block_pool_give_back(&pool, slots[4]);
-    assert_false(block_pool_take(&pool, 3 * ls_memory_page(), &extra));
+    assert_false(take(BLOCK_FOR_EVENT, 3 * ls_memory_page(), &extra));
     extra = taken(2);
     assert_int_equal(pool.blocks[extra].offset, 4 * ls_memory_page());
-    assert_false(block_pool_take(&pool, SIZE_MAX, &extra));
+    assert_false(take(BLOCK_FOR_EVENT, SIZE_MAX, &extra));
 }
 
 TEST(there_are_so_many_blocks_at_a_time_and_no_more)
@@ -132,7 +137,75 @@ TEST(there_are_so_many_blocks_at_a_time_and_no_more)
     pool.end = (BLOCK_SLOTS + 8) * ls_memory_page();
     for (unsigned i = 0; i < BLOCK_SLOTS; i++)
         (void)taken(1);
-    assert_false(block_pool_take(&pool, 1, &slot));
+    assert_false(take(BLOCK_FOR_EVENT, 1, &slot));
+}
+
+TEST(bodies_lie_in_the_upper_half_and_leave_the_lower_to_events)
+{
+    const size_t page = ls_memory_page();
+    unsigned slot;
+    begin(1);
+    for (unsigned i = 0; i < PAGES / 2; i++) {
+        assert_true(take(BLOCK_FOR_BODY, page, &slot));
+        assert_int_equal(pool.blocks[slot].offset, (1 + PAGES / 2 + i) * page);
+    }
+    assert_false(take(BLOCK_FOR_BODY, 1, &slot));
+    assert_int_equal(pool.blocks[taken(PAGES / 2)].offset, page);
+    assert_false(take(BLOCK_FOR_EVENT, 1, &slot));
+}
+
+TEST(events_may_have_all_of_it_and_bodies_half_of_the_slots)
+{
+    const size_t page = ls_memory_page();
+    unsigned slot;
+    begin(1);
+    const unsigned all = taken(PAGES);
+    assert_false(take(BLOCK_FOR_BODY, 1, &slot));
+    block_pool_give_back(&pool, all);
+    (void)taken(PAGES / 2 - 2);
+    (void)taken(4); /* across the middle */
+    assert_true(take(BLOCK_FOR_BODY, page, &slot));
+    assert_int_equal(pool.blocks[slot].offset, (1 + PAGES / 2 + 2) * page);
+    begin(1);
+    pool.end = (2 * BLOCK_SLOTS + 8) * page;
+    for (unsigned i = 0; i < BLOCK_SLOTS / 2; i++)
+        assert_true(take(BLOCK_FOR_BODY, 1, &slot));
+    assert_false(take(BLOCK_FOR_BODY, 1, &slot));
+    for (unsigned i = 0; i < BLOCK_SLOTS / 2; i++)
+        (void)taken(1);
+}
+
+TEST(what_is_recalled_is_as_if_it_had_only_been_taken)
+{
+    unsigned slot;
+    begin(1);
+    assert_true(take(BLOCK_FOR_BODY, 1, &slot));
+    const uint64_t number = block_pool_lend(&pool, slot, 1, true);
+    block_pool_recall(&pool, slot);
+    assert_false(is_free(slot));
+    assert_false(block_pool_lends(&pool, 0));
+    assert_true(block_pool_lend(&pool, slot, 1, true) > number);
+    block_pool_recall(&pool, slot);
+    block_pool_give_back(&pool, slot);
+    assert_true(is_free(slot));
+}
+
+TEST(who_takes_no_more_keeps_what_it_has_and_nothing_else)
+{
+    begin(1);
+    const unsigned kept = taken(1), lost = taken(1);
+    const uint64_t number = block_pool_lend(&pool, kept, 1, true);
+    (void)block_pool_lend(&pool, lost, 1, true);
+    block_row_claim(NULL, &rows[0], kept, number);
+    block_row_end(NULL, &rows[0]);
+    block_row_pass(NULL, &rows[0], UINT64_MAX / 2); /* nor does that */
+    assert_true(is_free(lost));
+    assert_false(is_free(kept));
+    const unsigned late = taken(1); /* its owner has not heard of it */
+    (void)block_pool_lend(&pool, late, 1, true);
+    assert_true(is_free(late));
+    block_row_done(NULL, &rows[0], kept, number);
+    assert_true(is_free(kept));
 }
 
 /* ---- schedules --------------------------------------------------------- */
@@ -145,9 +218,12 @@ struct handle {
 
 struct reader {
     bool dead;                  /* killed, and the owner does not know yet */
+    bool over;                  /* it takes no more */
     uint64_t session;           /* 0: it is away */
     struct handle queue[QUEUE]; /* on their way to it */
     unsigned n_queue;
+    struct handle stream[QUEUE]; /* the same, but nothing happens to them */
+    unsigned n_stream;
     struct handle held[QUEUE];
     unsigned n_held;
     uint64_t last; /* that was sent to it */
@@ -199,6 +275,19 @@ static void check_all(const struct play *play)
                             play->content_of[play->readers[i].held[h].slot]);
 }
 
+/* Of who takes no more, nothing is lent but what it has. */
+static void check_over(const struct reader *r, unsigned i)
+{
+    block_pool_sweep(&pool);
+    for (unsigned b = 0; b < pool.n; b++) {
+        const struct block *const block = &pool.blocks[pool.order[b]];
+        bool has = !r->over || (block->readers >> i & 1) == 0;
+        for (unsigned h = 0; h < r->n_held && !has; h++)
+            has = r->held[h].number == block->number;
+        assert_true(has);
+    }
+}
+
 static void push(struct reader *reader, struct handle handle)
 {
     if (reader->n_queue < QUEUE) /* else it is lost */
@@ -210,18 +299,29 @@ static void owner_lends(struct play *play)
     unsigned slot;
     uint64_t to = 0;
     const size_t pages = 1 + draw(play, 6);
-    if (!block_pool_take(&pool, pages * ls_memory_page(), &slot))
+    const bool is_body = draw(play, 3) == 0;
+    const unsigned one = draw(play, play->n_readers);
+    if (!take(is_body ? BLOCK_FOR_BODY : BLOCK_FOR_EVENT,
+              pages * ls_memory_page(), &slot))
         return;
     write_block(play, slot);
     check_all(play);
     for (unsigned i = 0; i < play->n_readers; i++)
-        if (pool.readers[i].row != NULL && draw(play, 3) != 0)
+        if (pool.readers[i].row != NULL &&
+            (is_body ? i == one && play->readers[i].n_stream < QUEUE
+                     : draw(play, 3) != 0))
             to |= UINT64_C(1) << i;
     if (to == 0) {
         block_pool_give_back(&pool, slot);
         return;
     }
-    const uint64_t number = block_pool_lend(&pool, slot, to, false);
+    const uint64_t number = block_pool_lend(&pool, slot, to, is_body);
+    if (is_body) {
+        struct reader *const r = &play->readers[one];
+        r->stream[r->n_stream++] =
+            (struct handle){pool.readers[one].session, number, slot};
+        return;
+    }
     for (unsigned i = 0; i < play->n_readers; i++)
         if ((to >> i & 1) != 0) {
             play->readers[i].last = number;
@@ -238,6 +338,18 @@ static void owner_passes(struct play *play, unsigned i)
                              BLOCK_SLOTS});
 }
 
+static void reader_hears_body(struct reader *r, unsigned i)
+{
+    const struct handle handle = r->stream[0];
+    if (r->n_held == QUEUE)
+        return;
+    memmove(r->stream, r->stream + 1, --r->n_stream * sizeof *r->stream);
+    if (handle.session != r->session)
+        return;
+    block_row_claim(NULL, &rows[i], handle.slot, handle.number);
+    r->held[r->n_held++] = handle;
+}
+
 /* One store of a reader. */
 static void reader_hears(struct play *play, unsigned i)
 {
@@ -247,11 +359,19 @@ static void reader_hears(struct play *play, unsigned i)
         r->half = false;
         return;
     }
+    if (r->over || r->session == 0) {
+        r->n_queue = r->n_stream = 0;
+        return;
+    }
+    if (r->n_stream != 0 && (r->n_queue == 0 || draw(play, 2) == 0)) {
+        reader_hears_body(r, i);
+        return;
+    }
     if (r->n_queue == 0)
         return;
     const struct handle handle = r->queue[0];
     memmove(r->queue, r->queue + 1, --r->n_queue * sizeof *r->queue);
-    if (handle.session != r->session || r->session == 0)
+    if (handle.session != r->session)
         return;
     if (handle.slot == BLOCK_SLOTS) {
         block_row_pass(NULL, &rows[i], handle.number);
@@ -304,8 +424,8 @@ static void life(struct play *play, unsigned i)
     if (r->dead) {
         block_pool_remove(&pool, i);
         r->dead = false;
-        r->n_held = 0;
-        r->half = false;
+        r->n_held = r->n_stream = 0;
+        r->half = r->over = false;
         r->session = 0;
     } else if (r->session == 0) {
         if (pool.readers[i].row != NULL)
@@ -315,9 +435,14 @@ static void life(struct play *play, unsigned i)
         block_pool_add(&pool, i, &rows[i], r->session);
     } else if (draw(play, 2) == 0) {
         r->dead = true;
+    } else if (!r->over && !r->half) {
+        r->over = true;
+        r->n_queue = r->n_stream = 0;
+        block_row_end(NULL, &rows[i]);
     } else if (r->n_held == 0) {
         block_store(NULL, &rows[i].session, 0);
         r->session = 0;
+        r->over = false;
     }
 }
 
@@ -354,6 +479,8 @@ static void step(struct play *play)
             reader_is_done(play, i);
     }
     check_all(play);
+    if (!play->readers[i].dead)
+        check_over(&play->readers[i], i);
 }
 
 /* All that is on its way comes, all is read, all who died are known. */
@@ -365,8 +492,11 @@ static void settle(struct play *play)
             life(play, i);
         r->n_queue = 0;
         owner_passes(play, i);
-        while (r->n_queue != 0 || r->half)
+        while (r->n_queue != 0 || r->n_stream != 0 || r->half) {
             reader_hears(play, i);
+            if (!r->half)
+                reader_is_done(play, i);
+        }
         while (r->n_held != 0)
             reader_is_done(play, i);
     }

@@ -1,7 +1,8 @@
-/* Payloads in shared memory between real processes, whose readers are killed in
- * their handlers, at any instant, again and again: no other reader ever sees
- * what was not sent, and every block comes back. KILLS=500 kills as many. And
- * an owner that is killed while a payload of its own is read. */
+/* Payloads of events, and bodies of calls, in shared memory between real
+ * processes, whose readers are killed in their handlers, at any instant, again
+ * and again: no other reader ever sees what was not sent, and every block comes
+ * back. KILLS=500 kills as many. And an owner that is killed while what it has
+ * lent is read. */
 #define _GNU_SOURCE /* mkdtemp */
 #include <fcntl.h>
 #include <glob.h>
@@ -12,6 +13,7 @@
 
 #include "base/sanitized.h"
 #include "blocks_inside.h"
+#include "lockstep/call.h"
 #include "lockstep/random.h"
 #include "test.h"
 #include "world_fixture.h"
@@ -30,7 +32,8 @@ struct reader {
     int to;
     struct counter let_on; /* how often it was */
     bool told, bad;
-    uint64_t n;
+    uint64_t n, n_bodies;
+    struct ls_body kept; /* the latest body but one that came */
 };
 
 static void must(bool good)
@@ -75,13 +78,17 @@ static ls_node *new_node(uint32_t id, const char *peer)
     return node;
 }
 
-static bool is_whole(const struct ls_event *event)
+static bool are_whole(const uint8_t *data, size_t size)
 {
-    const uint8_t *const data = event->data;
-    for (size_t at = 0; at < event->size; at += WITH)
+    for (size_t at = 0; at < size; at += WITH)
         if (data[at] != (uint8_t)(data[0] + at / WITH))
             return false;
     return true;
+}
+
+static bool is_whole(const struct ls_event *event)
+{
+    return are_whole(event->data, event->size);
 }
 
 static int on_large(void *self, const struct ls_event *event)
@@ -96,13 +103,31 @@ static int on_large(void *self, const struct ls_event *event)
     return LS_OK;
 }
 
+/* It is kept until the next one has come, which it outlives; and goes back. */
+static int on_body(void *self, ls_request *request)
+{
+    struct reader *const reader = self;
+    struct ls_body body;
+    ls_request_take_body(request, &body);
+    for (int i = 0; i < 3; i++)
+        reader->bad = reader->bad || !are_whole(body.data, body.size);
+    reader->bad =
+        reader->bad || !are_whole(reader->kept.data, reader->kept.size);
+    ls_body_release(&reader->kept);
+    reader->kept = body;
+    reader->n_bodies++;
+    const struct ls_body answer = {.data = body.data, .size = body.size};
+    return ls_request_complete_with(&request, NULL, 0, &answer);
+}
+
 /* It is held until the parent says so. */
 static int on_hold(void *self, const struct ls_event *event)
 {
     struct reader *const reader = self;
     say(reader->to, 'h');
     must(counter_reaches(&reader->let_on, 1));
-    reader->bad = reader->bad || !is_whole(event);
+    reader->bad = reader->bad || !is_whole(event) ||
+                  !are_whole(reader->kept.data, reader->kept.size);
     say(reader->to, reader->bad ? 'b' : 'w');
     return LS_OK;
 }
@@ -112,32 +137,76 @@ static void be_reader(uint32_t id, const char *peer, int to, int from)
 {
     struct reader reader = {.to = to};
     ls_node *node = new_node(id, peer);
+    ls_rpc *calls = NULL;
     counter_init(&reader.let_on);
+    must(ls_rpc_open(&calls, node, NULL) == LS_OK);
+    must(ls_rpc_serve(calls, "body", LS_CALL_ANYONE, on_body, &reader) ==
+         LS_OK);
     must(ls_on(node, "large", on_large, &reader) == LS_OK);
     must(ls_on(node, "hold", on_hold, &reader) == LS_OK);
     must(ls_node_start(node) == LS_OK);
     say(to, 'r');
     while (hear(from) != 'q')
         counter_add(&reader.let_on, 1);
+    ls_rpc_close(&calls);
     must(ls_node_destroy(&node) == LS_OK);
-    must(!reader.bad && reader.n > 0);
+    must(are_whole(reader.kept.data, reader.kept.size));
+    ls_body_release(&reader.kept);
+    must(!reader.bad && reader.n > 0 && reader.n_bodies > 0);
     _exit(0);
+}
+
+static uint8_t data[256 * KIB]; /* of an owner */
+
+static void fill(uint8_t first, size_t size)
+{
+    for (size_t at = 0; at < size; at += WITH)
+        data[at] = (uint8_t)(first + at / WITH);
 }
 
 static void emit(ls_node *node, const char *event, uint8_t first, size_t size)
 {
-    static uint8_t data[256 * KIB];
-    for (size_t at = 0; at < size; at += WITH)
-        data[at] = (uint8_t)(first + at / WITH);
+    fill(first, size);
     must(ls_emit(node, event, data, size) == LS_OK);
 }
 
-/* Those of the dead too: it is known when they are gone. */
-static void await_blocks(ls_node *node)
+static void body_ended(void *self, ls_call *call)
+{
+    const struct ls_call_result *const result = ls_call_result(call);
+    atomic_int *const open = self;
+    must(result->state != LS_CALL_COMPLETED ||
+         are_whole(result->body, result->body_size));
+    ls_call_destroy(&call);
+    atomic_fetch_sub(open, 1);
+}
+
+/* To one that may be there or not. */
+static void send_body(ls_rpc *calls, uint32_t to, uint8_t first, size_t size,
+                      atomic_int *open)
+{
+    ls_call *call;
+    if (atomic_load(open) >= 4)
+        return;
+    fill(first, size);
+    atomic_fetch_add(open, 1);
+    if (ls_call_start(
+            &call, calls,
+            &(struct ls_call_options){.to = to,
+                                      .name = "body",
+                                      .body = {.data = data, .size = size},
+                                      .timeout_ms = LONG_MS,
+                                      .ended = body_ended,
+                                      .self = open}) != LS_OK)
+        atomic_fetch_sub(open, 1);
+}
+
+/* Those of the dead too: it is known when they are gone. kept: of bodies that
+ * the living keep. */
+static void await_blocks(ls_node *node, unsigned kept)
 {
     const int64_t deadline = long_deadline();
-    unsigned left = 1;
-    while (left != 0) {
+    unsigned left = kept + 1;
+    while (left > kept) {
         must(ls_now(ls_runtime_threads()) < deadline);
         transport_lock(node->transport);
         blocks_reap(node);
@@ -152,18 +221,27 @@ static void be_owner(int to, int from)
     struct ls_node_stats stats = {0};
     struct ls_rng rng;
     ls_node *node = new_node(100, NULL);
+    ls_rpc *calls = NULL;
+    atomic_int open = 0;
+    must(ls_rpc_open(&calls, node, NULL) == LS_OK);
     must(ls_node_start(node) == LS_OK);
     const char *const at = ls_node_endpoint(node);
     must(write(to, at, strlen(at) + 1) == (ssize_t)strlen(at) + 1);
     ls_rng_seed(&rng, 1, 1);
     must(hear(from) == 'g');
     must(fcntl(from, F_SETFL, O_NONBLOCK) == 0);
-    for (unsigned i = 0; hear(from) != 'q'; i++)
+    for (unsigned i = 0; hear(from) != 'q'; i++) {
         emit(node, "large", (uint8_t)i,
              64 * KIB + ls_rng_below(&rng, 190 * KIB));
+        send_body(calls, 1 + i % 2, (uint8_t)i,
+                  64 * KIB + ls_rng_below(&rng, 190 * KIB), &open);
+    }
     ls_node_stats(node, &stats);
     must(stats.blocks > 0);
-    await_blocks(node);
+    while (atomic_load(&open) != 0)
+        (void)sched_yield();
+    await_blocks(node, 1); /* the steady reader's */
+    ls_rpc_close(&calls);
     must(ls_node_destroy(&node) == LS_OK);
     _exit(0);
 }
@@ -172,6 +250,8 @@ static void be_owner_that_dies(int to, int from)
 {
     struct ls_node_stats stats = {0};
     ls_node *node = new_node(100, NULL);
+    ls_rpc *calls = NULL;
+    must(ls_rpc_open(&calls, node, NULL) == LS_OK);
     must(ls_node_start(node) == LS_OK);
     const char *const at = ls_node_endpoint(node);
     must(write(to, at, strlen(at) + 1) == (ssize_t)strlen(at) + 1);
@@ -180,6 +260,14 @@ static void be_owner_that_dies(int to, int from)
         emit(node, "large", 7, 64 * KIB);
         ls_node_stats(node, &stats);
     }
+    fill(5, 100 * KIB);
+    must(ls_call_ask(calls,
+                     &(struct ls_call_options){
+                         .to = 1,
+                         .name = "body",
+                         .body = {.data = data, .size = 100 * KIB},
+                         .timeout_ms = LONG_MS},
+                     NULL, NULL) == LS_OK);
     emit(node, "hold", 9, 200 * KIB);
     (void)hear(from);
     _exit(0);

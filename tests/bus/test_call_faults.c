@@ -1,9 +1,12 @@
 /* Calls between four nodes under faults drawn from a seed: lost and doubled
  * messages, cuts, resets, pauses, kills, farewells and restarts. Each call ends
- * once, none is done twice, and no answer is to another call. */
+ * once, none is done twice, and no answer is to another call. Bodies, in shared
+ * memory or not, are what was sent for as long as they are kept, and leave no
+ * block behind. */
 #include "network_fixture.h"
 
 #include "base/seeds.h"
+#include "blocks_inside.h"
 #include "lockstep/call.h"
 #include "lockstep/random.h"
 #include "test.h"
@@ -12,6 +15,8 @@
 #define LIVES   48
 #define FAULTS  14
 #define CALLS   160 /* of one life */
+#define KEPT    3   /* bodies that a life keeps */
+#define STRIDE  31  /* bytes of a body between two that are looked at */
 
 struct cluster;
 struct life;
@@ -26,9 +31,14 @@ struct record {
 };
 
 /* What an answer says. */
-struct answer {
+struct reply {
     struct record *of;
     const struct life *by;
+};
+
+struct kept {
+    const struct record *of; /* NULL: nothing is kept */
+    struct ls_body body;
 };
 
 /* One life of a node, as a program on a host of its own. */
@@ -47,6 +57,7 @@ struct life {
     size_t n_held;
     struct record records[CALLS];
     size_t n_records;
+    struct kept kept[KEPT];
 };
 
 struct cluster {
@@ -58,7 +69,7 @@ struct cluster {
     struct life *now[MEMBERS]; /* who lives; NULL: dead */
     uint64_t ended[8], stale;
     int64_t n_bodies; /* that are not released */
-    uint64_t n_mirrored;
+    uint64_t n_mirrored, n_blocks, n_blocks_full;
     const char *wrong; /* the first */
 };
 
@@ -82,14 +93,21 @@ static unsigned char byte_at(const struct record *record, size_t i)
     return (unsigned char)((size_t)(record - record->life->records) + i / 7);
 }
 
-/* Of each third call, and of each third of these long. */
+/* Of each third call, and of each third of these long, or very long. */
+static size_t body_size(const struct record *record)
+{
+    const size_t n = (size_t)(record - record->life->records);
+    if (n % 3 != 0)
+        return 0;
+    return n % 9 != 0 ? 100 + n : n % 18 != 0 ? 40000 + n : 65536 + 300 * n;
+}
+
 static struct ls_body body_of(struct record *record)
 {
     struct cluster *c = record->life->cluster;
-    const size_t n = (size_t)(record - record->life->records);
-    const size_t size = n % 3 != 0 ? 0 : n % 9 != 0 ? 100 + n : 40000 + n;
-    unsigned char *data = malloc(size + 1);
-    for (size_t i = 0; i < size; i++)
+    const size_t size = body_size(record);
+    unsigned char *data = calloc(1, size + 1);
+    for (size_t i = 0; i < size; i += STRIDE)
         data[i] = byte_at(record, i);
     c->n_bodies += size != 0 ? 1 : 0;
     if (size == 0)
@@ -102,11 +120,58 @@ static void must_be_body(const struct record *record, const void *body,
                          size_t size)
 {
     const unsigned char *bytes = body;
-    const size_t n = (size_t)(record - record->life->records);
-    bool right = size == (n % 3 != 0 ? 0 : n % 9 != 0 ? 100 + n : 40000 + n);
-    for (size_t i = 0; i < size && right; i++)
+    bool right = size == body_size(record);
+    for (size_t i = 0; i < size && right; i += STRIDE)
         right = bytes[i] == byte_at(record, i);
     must(record->life->cluster, right, "a body");
+}
+
+static struct ls_body copy_of(struct cluster *c, const struct ls_body *body)
+{
+    if (body->size == 0)
+        return *body;
+    void *const data = malloc(body->size);
+    assert_non_null(data);
+    memcpy(data, body->data, body->size);
+    c->n_bodies++;
+    return (struct ls_body){data, body->size, release, c};
+}
+
+/* Keep it, if there is room; returns whether it is. */
+static bool keep(struct life *life, const struct record *of,
+                 const struct ls_body *body)
+{
+    struct kept *kept = NULL;
+    ls_mutex_lock(&life->mutex);
+    for (size_t i = 0; i < KEPT && body->size > 65536; i++)
+        if (life->kept[i].of == NULL)
+            kept = &life->kept[i];
+    if (kept != NULL)
+        *kept = (struct kept){of, *body};
+    ls_mutex_unlock(&life->mutex);
+    return kept != NULL;
+}
+
+/* It is still what it was. */
+static void let_go_one(struct life *life, size_t i)
+{
+    ls_mutex_lock(&life->mutex);
+    struct kept kept = life->kept[i];
+    life->kept[i].of = NULL;
+    ls_mutex_unlock(&life->mutex);
+    if (kept.of == NULL)
+        return;
+    if (!ls_host_is_dead(life->host))
+        must_be_body(kept.of, kept.body.data, kept.body.size);
+    if (life->cluster->seed % 4 == 0)
+        must(life->cluster, ls_body_keep(&kept.body) == LS_OK, "keep");
+    ls_body_release(&kept.body);
+}
+
+static void let_go(struct life *life)
+{
+    for (size_t i = 0; i < KEPT; i++)
+        let_go_one(life, i);
 }
 
 /* ---- serving ----------------------------------------------------------- */
@@ -119,19 +184,25 @@ static void on_cancel(void *self)
 
 /* Answer with the body that came. */
 static void mirror(struct life *life, ls_request *request,
-                   const struct answer *answer)
+                   const struct reply *answer)
 {
-    struct ls_body body;
+    struct ls_body body, copy;
     ls_request_take_body(request, &body);
     life->cluster->n_mirrored += body.size != 0 ? 1 : 0;
+    copy = copy_of(life->cluster, &body);
+    if (keep(life, answer->of, &body)) {
+        (void)ls_request_complete_with(&request, answer, sizeof *answer, &copy);
+        return;
+    }
     (void)ls_request_complete_with(&request, answer, sizeof *answer, &body);
+    ls_body_release(&copy);
 }
 
 static void finish_one(struct life *life, ls_request *request)
 {
     size_t size;
     struct record *const *of = ls_request_data(request, &size);
-    const struct answer answer = {.of = *of, .by = life};
+    const struct reply answer = {.of = *of, .by = life};
     if ((*of - (*of)->life->records) % 5 == 0)
         (void)ls_request_fail(&request, "as it was asked");
     else
@@ -185,12 +256,16 @@ static void on_ended(void *self, ls_call *call)
     record->ends++;
     must(c, ls_call_state_is_end(result->state), "no end");
     if (result->state == LS_CALL_COMPLETED) {
-        const struct answer *answer = result->data;
+        const struct reply *answer = result->data;
         must(c, result->size == sizeof *answer && answer->of == record,
              "the answer to another call");
         must_be_body(record, result->body, result->body_size);
         must(c, answer->by->index + 1 == record->to, "by another");
         must(c, record->runs == 1, "completed, and not done");
+        struct ls_body body;
+        ls_call_take_body(call, &body);
+        if (!keep(record->life, record, &body))
+            ls_body_release(&body);
     } else if (result->state == LS_CALL_FAILED) {
         must(c, record->runs == 1, "failed, and not done");
     } else {
@@ -255,6 +330,7 @@ static int begin(struct life *life)
     options.world_max = MEMBERS;
     options.start_timeout_ms = 60000;
     options.linger_ms = 500;
+    options.shared_bytes = life->cluster->seed % 2 == 0 ? 512 << 10 : 0;
     options.runtime = ls_host_runtime(life->host);
     int status = ls_node_create(&life->node, &options);
     if (status == LS_OK)
@@ -289,6 +365,9 @@ static void end(struct life *life)
         ls_call_destroy(&life->records[i].call);
     }
     ls_node_destroy(&life->node);
+    ls_rest_until(ls_host_runtime(life->host),
+                  ls_now(ls_host_runtime(life->host)) + LS_NS_PER_S);
+    let_go(life); /* though the node is no more */
 }
 
 static bool rest(struct life *life)
@@ -317,6 +396,8 @@ static void life_main(void *arg)
             give_up_one(life);
         else
             answer_one(life);
+        if (life->cluster->quiet || what == 0)
+            let_go_one(life, ls_rng_below(&life->random, KEPT));
     }
     end(life);
 }
@@ -413,6 +494,25 @@ static void assert_nothing_open(const struct cluster *c)
     }
 }
 
+/* Nobody keeps anything any more. */
+static void assert_no_blocks(struct cluster *c, const struct life *life)
+{
+    ls_node *const node = life->node;
+    struct ls_node_stats stats;
+    ls_node_stats(node, &stats);
+    c->n_blocks += stats.blocks;
+    c->n_blocks_full += stats.blocks_full;
+    transport_lock(node->transport);
+    if (node->blocks != NULL) {
+        blocks_reap(node);
+        if (node->blocks->pool.n != 0)
+            fail_msg("seed %llu: %u blocks of node %zu did not come back",
+                     (unsigned long long)c->seed, node->blocks->pool.n,
+                     life->index + 1);
+    }
+    transport_unlock(node->transport);
+}
+
 static void storm(struct net *net)
 {
     struct cluster *c = net->self;
@@ -429,6 +529,9 @@ static void storm(struct net *net)
     c->quiet = true;
     net_rest(net, 20000);
     assert_nothing_open(c);
+    for (size_t i = 0; i < MEMBERS; i++)
+        if (c->now[i] != NULL && c->now[i]->up)
+            assert_no_blocks(c, c->now[i]);
     for (size_t i = 0; i < MEMBERS; i++)
         quit(c, i, false);
     for (size_t i = 0; i < c->n_lives; i++)
@@ -455,7 +558,7 @@ static const struct ls_network_path bad = {.delay_ns = 5 * LS_NS_PER_MS,
                                            .duplicate = 0.1,
                                            .reorder = 0.1};
 
-static void one_seed(uint64_t seed, uint64_t totals[8])
+static void one_seed(uint64_t seed, uint64_t totals[10])
 {
     struct cluster *c = calloc(1, sizeof *c);
     assert_non_null(c);
@@ -473,6 +576,8 @@ static void one_seed(uint64_t seed, uint64_t totals[8])
         totals[i] += c->ended[i];
     totals[6] += c->stale;
     totals[7] += c->n_mirrored;
+    totals[8] += c->n_blocks;
+    totals[9] += c->n_blocks_full;
     for (size_t i = 0; i < c->n_lives; i++) {
         ls_cond_fini(&c->lives[i].changed);
         ls_mutex_fini(&c->lives[i].mutex);
@@ -487,20 +592,22 @@ static void one_seed(uint64_t seed, uint64_t totals[8])
 TEST(each_call_ends_once_and_is_done_at_most_once)
 {
     const struct seeds seeds = seeds_of(200);
-    uint64_t totals[8] = {0};
+    uint64_t totals[10] = {0};
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
         one_seed(seed, totals);
     print_message("completed %llu, failed %llu, refused %llu, lost %llu, "
-                  "timeout %llu, cancelled %llu; stale %llu; bodies %llu\n",
+                  "timeout %llu, cancelled %llu; stale %llu; bodies %llu; "
+                  "blocks %llu, full %llu\n",
                   (unsigned long long)totals[0], (unsigned long long)totals[1],
                   (unsigned long long)totals[2], (unsigned long long)totals[3],
                   (unsigned long long)totals[4], (unsigned long long)totals[5],
-                  (unsigned long long)totals[6], (unsigned long long)totals[7]);
+                  (unsigned long long)totals[6], (unsigned long long)totals[7],
+                  (unsigned long long)totals[8], (unsigned long long)totals[9]);
     if (seeds.end - seeds.first < 50)
         return;
     for (size_t i = 0; i < 6; i++) /* none of the ends is left out */
         assert_true(totals[i] != 0);
-    assert_true(totals[7] != 0);
+    assert_true(totals[7] != 0 && totals[8] != 0);
 }
 
 static void ignore_line(void *self, const char *line)

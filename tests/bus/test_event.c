@@ -160,6 +160,24 @@ static int write_letter(void *self, const struct ls_event *event)
     return LS_OK;
 }
 
+TEST(a_delivery_and_a_scope_that_there_are_not_are_refused)
+{
+    struct ls_node_options options;
+    ls_node_options_init(&options);
+    options.bind = "inproc://emit-wrongly";
+    ls_node *node;
+    assert_ok(ls_node_create(&node, &options));
+    assert_ok(ls_node_start(node));
+    static const struct ls_emission wrong[] = {
+        {.event = "hi", .delivery = (enum ls_delivery)99},
+        {.event = "hi", .delivery = (enum ls_delivery) - 1},
+        {.event = "hi", .scope = (enum ls_scope)3},
+        {.event = "hi", .scope = (enum ls_scope) - 1}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_fails(ls_emit_with(node, &wrong[i]), LS_EINVAL);
+    ls_node_destroy(&node);
+}
+
 TEST(listeners_run_in_order_of_registration)
 {
     struct pair *pair = pair_start();

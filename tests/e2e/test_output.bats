@@ -91,6 +91,20 @@ abandon() {
     ends_solved
 }
 
+@test "what is closed from the beginning: nothing is said into files of the run" {
+    code=0
+    "$LOCKSTEP" run "$cartpole" --out o >&- 2>err || code=$?
+    err=$(cat err)
+    [ "$code" -eq 1 ]
+    said "stdout: not all could be written: Bad file descriptor"
+    [ "$(head -1 o/1/record)" = "lockstep run 1" ]
+    "$LOCKSTEP" run "$cartpole" --out o 2>&- >out
+    [[ $(<out) == "solved: "* ]]
+    [ "$(head -1 o/2/record)" = "lockstep run 1" ]
+    "$LOCKSTEP" run "$cartpole" --out o --json <&- >out
+    [ "$(head -1 o/3/record)" = "lockstep run 1" ]
+}
+
 @test "a limit of files fails what is too large, and nothing is killed by it" {
     ulimit -S -f 16 # KiB
     run --separate-stderr "$LOCKSTEP" "${members[@]}"

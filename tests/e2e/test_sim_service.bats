@@ -32,6 +32,14 @@ above() {
     above retried takeovers unanswered
 }
 
+@test "everything at once, with bodies in shared memory, which they fill" {
+    holds 20 --set world.shared_mib=1 --set collector.steps=2048
+    above kill retried
+    LS_LOG=info run "$LOCKSTEP" sim "$job" --seeds 1 --faults none \
+        --set world.shared_mib=1 --set collector.steps=2048
+    [[ $output == *"share memory"* ]]
+}
+
 @test "everything at once, with samples by priority" {
     holds 20 --set coordinator.replay.mode=priority \
         --set coordinator.replay.max_times_sampled=2

@@ -72,4 +72,3 @@ TEST(the_times_of_a_learner_are_means_over_what_it_learned_itself)
     assert_float_equal(render_learners(shown.render).train_ms, 5, 0);
     hide(&shown);
 }
-

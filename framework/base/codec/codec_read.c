@@ -127,16 +127,18 @@ int ls_document_read(ls_document **out, const void *data, size_t size,
                      const struct ls_codec_limits *limits)
 {
     *out = NULL;
-    int status = ls_codec_check(data, size, limits);
-    if (status != LS_OK)
-        return status;
     ls_document *document = malloc(sizeof *document + size + 1);
     if (document == NULL)
         return ls_error(LS_ENOMEM, "no memory for a document of %zu bytes",
                         size);
-    memcpy(document->bytes, data, size);
+    /* What is checked is the copy: the original may lie in memory of another
+     * process. */
+    if (size != 0)
+        memcpy(document->bytes, data, size);
     msgpack_unpacked_init(&document->unpacked);
-    status = unpack(document, size);
+    int status = ls_codec_check(document->bytes, size, limits);
+    if (status == LS_OK)
+        status = unpack(document, size);
     if (status == LS_OK)
         *out = document;
     else

@@ -121,8 +121,13 @@ static void serve(void *argument)
             return;
         const int socket =
             accept4(offer->socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (socket < 0)
+        if (socket < 0) {
+            /* Who waits stays there, and would be found at once again. */
+            if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+                (void)await(offer->base.runtime, offer->stop, POLLIN,
+                            ls_now(offer->base.runtime) + PATIENCE_NS);
             continue;
+        }
         answer(offer, socket);
         (void)close(socket);
     }
@@ -264,7 +269,8 @@ int ls_threads_folder(char *out, size_t size)
     return LS_OK;
 }
 
-/* The descriptor in a packet; -1: there is none. */
+/* The descriptor in a packet; -1: there is not one. Room for one has, as it is
+ * aligned, room for two: who sends more gets nothing kept open. */
 static int receive_memory(int socket)
 {
     char byte;
@@ -274,15 +280,18 @@ static int receive_memory(int socket)
                             .msg_iovlen = 1,
                             .msg_control = control.bytes,
                             .msg_controllen = sizeof control.bytes};
-    int fd = -1;
+    int fds[sizeof control.bytes / sizeof(int)];
     if (recvmsg(socket, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) <= 0)
         return -1;
     const struct cmsghdr *const header = CMSG_FIRSTHDR(&packet);
-    if (header != NULL && header->cmsg_level == SOL_SOCKET &&
-        header->cmsg_type == SCM_RIGHTS &&
-        header->cmsg_len == CMSG_LEN(sizeof fd))
-        memcpy(&fd, CMSG_DATA(header), sizeof fd);
-    return fd;
+    if (header == NULL || header->cmsg_level != SOL_SOCKET ||
+        header->cmsg_type != SCM_RIGHTS)
+        return -1;
+    const size_t n = (header->cmsg_len - CMSG_LEN(0)) / sizeof fds[0];
+    memcpy(fds, CMSG_DATA(header), n * sizeof fds[0]);
+    for (size_t i = 0; n != 1 && i < n; i++)
+        (void)close(fds[i]);
+    return n == 1 ? fds[0] : -1;
 }
 
 static int ask(ls_runtime *runtime, int socket, const char *path,

@@ -7,8 +7,8 @@
  * - The listener is stopped by pthread_cancel(), the one portable way to end a
  *   sigwait() without taking a signal away from someone. It can be cancelled
  *   only there: a call under way is finished first.
- * - timeout(1) sends a signal to its child and then to the child's group, others
- *   to a leader and to all: that is one wish, and not the second signal.
+ * - timeout(1) sends a signal to its child and then to the whole group: that
+ *   is one wish, and not the second signal.
  * - Two listeners would steal each other's signals, hence one per process and
  *   the one global list of the framework; signals belong to the process. */
 #include "lockstep/signal.h"
@@ -32,7 +32,7 @@ struct ls_signals {
     sigset_t wanted;
     void (*fn)(void *self, int signal);
     void *self;
-    bool each;   /* a second one does not kill */
+    bool each; /* a second one does not kill */
     /* the listener's */
     bool called;
     int number; /* of the signal that it was called with, and when */

@@ -6,10 +6,19 @@
 #include <assert.h>
 #include <string.h>
 
+static size_t in_pages(size_t size)
+{
+    const size_t page = ls_memory_page();
+    return (size + page - 1) / page * page;
+}
+
 void block_pool_init(struct block_pool *pool, ls_runtime *runtime, size_t begin,
                      size_t end)
 {
-    *pool = (struct block_pool){.runtime = runtime, .begin = begin, .end = end};
+    *pool = (struct block_pool){.runtime = runtime,
+                                .begin = begin,
+                                .end = end,
+                                .middle = begin + in_pages((end - begin) / 2)};
 }
 
 void block_pool_add(struct block_pool *pool, unsigned reader,
@@ -75,27 +84,39 @@ static unsigned free_slot(const struct block_pool *pool)
     return slot;
 }
 
-bool block_pool_take(struct block_pool *pool, size_t size, unsigned *slot)
+/* Whether there are as many bodies as there may be. */
+static bool has_all_bodies(const struct block_pool *pool)
 {
-    const size_t page = ls_memory_page();
-    const size_t whole = (size + page - 1) / page * page;
-    size_t at = pool->begin;
+    unsigned n = 0;
+    for (unsigned i = 0; i < pool->n; i++)
+        n += pool->blocks[pool->order[i]].use == BLOCK_FOR_BODY ? 1 : 0;
+    return n >= BLOCK_SLOTS / 2;
+}
+
+bool block_pool_take(struct block_pool *pool, enum block_use use, size_t size,
+                     unsigned *slot)
+{
+    const size_t whole = in_pages(size);
+    size_t at = use == BLOCK_FOR_BODY ? pool->middle : pool->begin;
     unsigned place = 0;
     block_pool_sweep(pool);
     for (; place < pool->n; place++) {
         const struct block *const next = &pool->blocks[pool->order[place]];
-        if (next->offset - at >= whole)
+        if (next->offset >= at && next->offset - at >= whole)
             break;
-        at = next->offset + next->size;
+        if (next->offset + next->size > at)
+            at = next->offset + next->size;
     }
-    if (pool->n == BLOCK_SLOTS || whole < size || pool->end - at < whole)
+    if (pool->n == BLOCK_SLOTS || whole < size || at > pool->end ||
+        pool->end - at < whole ||
+        (use == BLOCK_FOR_BODY && has_all_bodies(pool)))
         return false;
     *slot = free_slot(pool);
     memmove(pool->order + place + 1, pool->order + place, pool->n - place);
     pool->order[place] = (uint8_t)*slot;
     pool->n++;
     pool->blocks[*slot] = (struct block){
-        .used = true, .filling = true, .offset = at, .size = whole};
+        .used = true, .filling = true, .use = use, .offset = at, .size = whole};
     return true;
 }
 
@@ -109,6 +130,12 @@ uint64_t block_pool_lend(struct block_pool *pool, unsigned slot,
     block->number = ++pool->numbers;
     block->readers = readers;
     return block->number;
+}
+
+void block_pool_recall(struct block_pool *pool, unsigned slot)
+{
+    pool->blocks[slot].filling = true;
+    pool->blocks[slot].readers = 0;
 }
 
 void block_pool_give_back(struct block_pool *pool, unsigned slot)

@@ -7,9 +7,15 @@
 
 #include "block_row.h"
 
+/* Bodies of calls may be kept for as long as their receivers like. So they lie
+ * in the upper half of the memory, and have half of the slots: events find room
+ * in any case. */
+enum block_use { BLOCK_FOR_EVENT, BLOCK_FOR_BODY };
+
 struct block {
     bool used;
-    bool filling;     /* taken, not published yet */
+    bool filling; /* taken, not published yet */
+    enum block_use use;
     bool sure;        /* its handles come in streams, for certain */
     uint64_t number;  /* of its latest use */
     uint64_t readers; /* a set, by bit: who may still read it */
@@ -24,6 +30,7 @@ struct block_reader {
 struct block_pool {
     ls_runtime *runtime; /* NULL: it is no simulation */
     size_t begin, end;   /* of the memory for blocks */
+    size_t middle;       /* bodies lie above it */
     struct block blocks[BLOCK_SLOTS];
     uint8_t order[BLOCK_SLOTS]; /* the slots that are used, by offset */
     unsigned n;
@@ -44,10 +51,13 @@ bool block_pool_lends(const struct block_pool *pool, unsigned reader);
 void block_pool_sweep(struct block_pool *pool);
 /* The lowest room for so many bytes, after a sweep. Returns false: there is
  * none. */
-bool block_pool_take(struct block_pool *pool, size_t size, unsigned *slot);
+bool block_pool_take(struct block_pool *pool, enum block_use use, size_t size,
+                     unsigned *slot);
 /* Lend it to these, at least one. Returns its number. */
 uint64_t block_pool_lend(struct block_pool *pool, unsigned slot,
                          uint64_t readers, bool sure);
+/* Its number was told to nobody: it is as if it had only been taken. */
+void block_pool_recall(struct block_pool *pool, unsigned slot);
 /* It was taken, and is not lent. */
 void block_pool_give_back(struct block_pool *pool, unsigned slot);
 

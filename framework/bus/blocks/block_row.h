@@ -10,7 +10,9 @@
  * seen = number. It is done with it: state[slot] = 2 * number + 1. So a block
  * that is behind `seen` and that its slot does not name was never taken, and
  * never will be: the reader takes none that is not ahead of `seen`. One whose
- * handle comes in a stream, exactly once, is only claimed and done with.
+ * handle comes in a stream, exactly once, is only claimed and done with; but
+ * when the reader takes no more, `seen` is BLOCK_SEEN_ALL, and what its slot
+ * does not name then was never taken, in a stream or not.
  * Thread: the reader's bus thread writes all of it, but for what is done, which
  * any of its threads says.
  * Source: docs/shared-memory.md#payloads. */
@@ -23,6 +25,9 @@ enum {
     BLOCK_SLOTS = 128,  /* blocks of one owner at a time */
     BLOCK_READERS = 64, /* of one owner: a set of them is a word */
 };
+
+/* Larger than any number. */
+#define BLOCK_SEEN_ALL UINT64_MAX
 
 typedef _Atomic uint64_t block_word;
 
@@ -72,6 +77,13 @@ static inline void block_row_pass(ls_runtime *runtime, struct block_row *row,
         block_store(runtime, &row->seen, number);
 }
 
+/* It takes none any more, and is done with those that it has when it says so.
+ */
+static inline void block_row_end(ls_runtime *runtime, struct block_row *row)
+{
+    block_store(runtime, &row->seen, BLOCK_SEEN_ALL);
+}
+
 static inline void block_row_claim(ls_runtime *runtime, struct block_row *row,
                                    unsigned slot, uint64_t number)
 {
@@ -94,7 +106,8 @@ static inline void block_row_done(ls_runtime *runtime, struct block_row *row,
 
 /* What its owner asks: whether this reader will not read it any more. The order
  * of the loads is that of the stores, turned round.
- * sure: its handle comes for certain, so what else has come says nothing. */
+ * sure: its handle comes for certain, so what else has come says nothing,
+ * unless nothing comes any more. */
 static inline bool block_is_over(ls_runtime *runtime,
                                  const struct block_row *row, uint64_t session,
                                  unsigned slot, uint64_t number, bool sure)
@@ -103,8 +116,8 @@ static inline bool block_is_over(ls_runtime *runtime,
     const uint64_t state = block_load(runtime, &row->state[slot]);
     if (block_load(runtime, &row->session) != session)
         return true;
-    return state == 2 * number + 1 ||
-           (!sure && seen >= number && state != 2 * number);
+    return state == 2 * number + 1 || (seen >= number && state != 2 * number &&
+                                       (!sure || seen == BLOCK_SEEN_ALL));
 }
 
 #endif

@@ -9,7 +9,10 @@
  *   frees nothing: one that was declared lost may be reading, and will say so
  *   in its row when it is done. One whose process is gone says nothing, and its
  *   memory has no owner any more, which the kernel tells.
- * - Nobody waits for a block. */
+ * - Nobody waits for a block.
+ * - A body of a call may be read for as long as its receiver likes, also when
+ *   its node is no more: a pair, and the memory in which the node says what it
+ *   reads, stay for as long. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,6 +43,9 @@ static struct blocks *get(ls_node *node)
         made->touched = node->runtime;
     block_pool_init(&made->pool, made->touched, blocks_begin(),
                     blocks_begin() + node->options.shared_bytes);
+    made->reserved[BLOCK_FOR_EVENT] = made->pool.begin;
+    made->reserved[BLOCK_FOR_BODY] = made->pool.middle;
+    atomic_init(&made->users, 1);
     node->blocks = made;
     return made;
 }
@@ -58,6 +64,9 @@ struct block_pair *blocks_pair(ls_node *node, struct peer *peer)
         place == BLOCK_READERS ? NULL : calloc(1, sizeof *pair);
     if (pair == NULL)
         return NULL;
+    pair->home = blocks;
+    atomic_init(&pair->users, 1);
+    (void)atomic_fetch_add(&blocks->users, 1);
     pair->place = place;
     pair->id = peer->member.id;
     pair->life = peer->member.incarnation;
@@ -80,6 +89,8 @@ void blocks_part(ls_node *node, struct peer *peer)
                    &own->lines[peer->blocks->place].heeds, 0);
         (void)atomic_fetch_sub(&node->n_near, 1);
     }
+    if (peer->blocks->row != NULL)
+        block_row_end(peer->blocks->touched, peer->blocks->row);
     peer->blocks->lends = false;
     peer->blocks = NULL;
     blocks_tell_news(node);
@@ -92,12 +103,32 @@ void blocks_tell_news(ls_node *node)
     ls_word_wake(node->runtime, &node->blocks->news);
 }
 
-static void free_pair(struct blocks *blocks, struct block_pair *pair)
+static void drop_blocks(struct blocks *blocks)
+{
+    if (atomic_fetch_sub(&blocks->users, 1) != 1)
+        return;
+    ls_memory_destroy(&blocks->memory);
+    free(blocks);
+}
+
+/* The last one reads nothing of it any more. */
+static void drop_pair(struct block_pair *pair)
+{
+    struct blocks *const blocks = pair->home;
+    if (atomic_fetch_sub(&pair->users, 1) != 1)
+        return;
+    if (pair->row != NULL)
+        block_store(pair->touched, &pair->row->session, 0);
+    ls_memory_destroy(&pair->memory);
+    free(pair);
+    drop_blocks(blocks);
+}
+
+static void forget_pair(struct blocks *blocks, struct block_pair *pair)
 {
     blocks->pairs[pair->place] = NULL;
     block_pool_remove(&blocks->pool, pair->place);
-    ls_memory_destroy(&pair->memory);
-    free(pair);
+    drop_pair(pair);
 }
 
 /* What this node still reads of a pair that is over it goes on to read; and
@@ -106,14 +137,14 @@ static void free_pair(struct blocks *blocks, struct block_pair *pair)
 static void reap(struct blocks *blocks, struct block_pair *pair)
 {
     if (!pair->over || pair->busy || pair->listened != 0 ||
-        atomic_load(&pair->n_held) != 0)
+        atomic_load(&pair->users) != 1)
         return;
     if (pair->row != NULL)
         block_store(blocks->touched, &pair->row->session, 0);
     pair->row = NULL;
     if (pair->memory == NULL || !block_pool_lends(&blocks->pool, pair->place) ||
         ls_memory_is_orphan(pair->memory))
-        free_pair(blocks, pair);
+        forget_pair(blocks, pair);
 }
 
 void blocks_reap(ls_node *node)
@@ -162,19 +193,21 @@ size_t blocks_charge(const struct peer *peer, size_t size)
                                : 2 * (uint64_t)WIRE_CHUNK_BYTES);
 }
 
-bool blocks_draft(ls_node *node, size_t size, struct block_draft *out)
+bool blocks_draft(ls_node *node, enum block_use use, size_t size,
+                  struct block_draft *out)
 {
     struct blocks *const blocks = node->blocks;
-    bool there =
-        !blocks->broken && block_pool_take(&blocks->pool, size, &out->slot);
+    bool there = !blocks->broken &&
+                 block_pool_take(&blocks->pool, use, size, &out->slot);
     if (!there && !blocks->broken) {
         blocks_reap(node); /* of those who have died it need not wait */
-        there = block_pool_take(&blocks->pool, size, &out->slot);
+        there = block_pool_take(&blocks->pool, use, size, &out->slot);
     }
     if (!there) {
         node->figures.stats.blocks_full++;
         return false;
     }
+    out->use = use;
     out->offset = blocks->pool.blocks[out->slot].offset;
     out->data = (char *)ls_memory_own(blocks->memory) + out->offset;
     return true;
@@ -185,8 +218,9 @@ bool blocks_fill(ls_node *node, const struct block_draft *draft,
                  const void *data, size_t size)
 {
     struct blocks *const blocks = node->blocks;
+    size_t *const reserved = &blocks->reserved[draft->use];
     transport_lock(node->transport);
-    const bool has_pages = draft->offset + size <= blocks->reserved;
+    const bool has_pages = draft->offset + size <= *reserved;
     transport_unlock(node->transport);
     const int status =
         has_pages ? LS_OK
@@ -199,8 +233,8 @@ bool blocks_fill(ls_node *node, const struct block_draft *draft,
     transport_lock(node->transport);
     if (status != LS_OK)
         blocks->broken = true;
-    else if (draft->offset <= blocks->reserved)
-        blocks->reserved = draft->offset + size;
+    else if (draft->offset <= *reserved && draft->offset + size > *reserved)
+        *reserved = draft->offset + size;
     transport_unlock(node->transport);
     return status == LS_OK;
 }
@@ -234,6 +268,87 @@ void blocks_handle(const struct peer *to, const struct block_draft *draft,
     at = fixed_write_u64(at, draft->slot);
     at = fixed_write_u64(at, draft->offset);
     (void)fixed_write_u64(at, size);
+}
+
+/* ---- bodies ------------------------------------------------------------ */
+
+/* One that lies in a block, until it is lent or given up. */
+struct deposit {
+    ls_node *node;
+    struct block_draft draft;
+    bool lent;
+};
+
+static void give_up_deposit(void *data, void *hint)
+{
+    struct deposit *const deposit = hint;
+    ls_node *const node = deposit->node;
+    (void)data;
+    transport_lock(node->transport);
+    if (!deposit->lent)
+        blocks_give_up(node, &deposit->draft);
+    transport_unlock(node->transport);
+    free(deposit);
+}
+
+static bool draft_body(ls_node *node, uint32_t to, size_t size,
+                       struct block_draft *out)
+{
+    transport_lock(node->transport);
+    struct peer *peer = world_find(node, to);
+    const bool there = peer != NULL && peer->member.state == LS_MEMBER_READY &&
+                       blocks_reach(node, &peer, 1, size) &&
+                       blocks_draft(node, BLOCK_FOR_BODY, size, out);
+    transport_unlock(node->transport);
+    return there;
+}
+
+struct payload *blocks_payload(ls_node *node, uint32_t to, const void *data,
+                               size_t size)
+{
+    struct payload *payload = NULL;
+    struct block_draft draft;
+    if (size < BLOCK_LEAST_BYTES || node->transport == NULL ||
+        node_is_stopping(node) || !draft_body(node, to, size, &draft))
+        return NULL;
+    struct deposit *const deposit = malloc(sizeof *deposit);
+    if (deposit == NULL || !blocks_fill(node, &draft, data, size)) {
+        free(deposit);
+        transport_lock(node->transport);
+        blocks_give_up(node, &draft);
+        transport_unlock(node->transport);
+        return NULL;
+    }
+    *deposit = (struct deposit){.node = node, .draft = draft};
+    return payload_create(&payload, draft.data, size, give_up_deposit,
+                          deposit) == LS_OK
+               ? payload
+               : NULL;
+}
+
+bool blocks_hold(const struct payload *payload)
+{
+    return payload_hint(payload, give_up_deposit) != NULL;
+}
+
+bool blocks_lend_payload(ls_node *node, const struct payload *payload,
+                         struct peer *to, uint8_t *handle)
+{
+    struct deposit *const deposit = payload_hint(payload, give_up_deposit);
+    if (to->blocks == NULL || !to->blocks->lends)
+        return false;
+    const uint64_t number = blocks_lend(node, &deposit->draft, &to, 1, true);
+    blocks_handle(to, &deposit->draft, number, payload_size(payload), handle);
+    deposit->lent = true;
+    return true;
+}
+
+void blocks_recall_payload(ls_node *node, const struct payload *payload)
+{
+    struct deposit *const deposit = payload_hint(payload, give_up_deposit);
+    block_pool_recall(&node->blocks->pool, deposit->draft.slot);
+    node->figures.stats.blocks--;
+    deposit->lent = false;
 }
 
 /* ---- reading ----------------------------------------------------------- */
@@ -274,9 +389,8 @@ size_t blocks_weight(const ls_node *node, const uint8_t *data, size_t size)
 
 /* Nothing is read outside of what was mapped, and no row is written beyond its
  * end. The lock is held. */
-static int check(const ls_node *node, const struct block_pair *pair,
-                 const struct peer *from, const struct handle *handle,
-                 bool sure)
+static int check(const struct block_pair *pair, const struct peer *from,
+                 const struct handle *handle, bool sure, size_t most)
 {
     if (pair == NULL || pair->row == NULL || pair->session != handle->session ||
         (!sure && !block_is_new(pair->row, handle->number)))
@@ -290,11 +404,9 @@ static int check(const ls_node *node, const struct block_pair *pair,
         handle->size > all - handle->offset ||
         atomic_load(&pair->holds[handle->slot].number) != 0)
         return no_handle(from);
-    if (handle->size > node->options.max_payload_bytes)
-        return ls_error(LS_ELIMIT,
-                        "an event of %llu bytes: that is over "
-                        "max_payload_bytes",
-                        (unsigned long long)handle->size);
+    if (handle->size > most)
+        return ls_error(LS_ELIMIT, "a payload of %llu bytes, more than %zu",
+                        (unsigned long long)handle->size, most);
     return LS_OK;
 }
 
@@ -307,18 +419,18 @@ static void hold(ls_runtime *touched, struct block_pair *pair,
     else
         block_row_take(touched, pair->row, slot, handle->number);
     atomic_store(&pair->holds[slot].number, handle->number);
-    atomic_fetch_add(&pair->n_held, 1);
+    atomic_fetch_add(&pair->users, 1);
 }
 
 int blocks_take(ls_node *node, const struct peer *from, const uint8_t *data,
-                size_t size, bool sure, struct block_loan *out)
+                size_t size, bool sure, size_t most, struct block_loan *out)
 {
     struct handle handle;
     if (!read_handle(data, size, &handle))
         return no_handle(from);
     transport_lock(node->transport);
     struct block_pair *const pair = from->blocks;
-    const int status = check(node, pair, from, &handle, sure);
+    const int status = check(pair, from, &handle, sure, most);
     if (status == LS_OK) {
         hold(node->blocks->touched, pair, &handle, sure);
         *out = (struct block_loan){
@@ -335,7 +447,7 @@ int blocks_take(ls_node *node, const struct peer *from, const uint8_t *data,
 
 /* Nobody here reads it any more. Its owner may use the slot again as soon as it
  * is said, so it is not held any more before that. */
-static void give_back(void *data, void *hint)
+void blocks_give_back(void *data, void *hint)
 {
     struct block_hold *const hold = hint;
     struct block_pair *const pair = hold->pair;
@@ -343,7 +455,7 @@ static void give_back(void *data, void *hint)
     const uint64_t number = atomic_exchange(&hold->number, 0);
     block_row_done(pair->touched, pair->row, (unsigned)(hold - pair->holds),
                    number);
-    atomic_fetch_sub(&pair->n_held, 1); /* the last that is done with it */
+    drop_pair(pair);
 }
 
 bool blocks_attach(struct message *message, const struct wire_header *header,
@@ -353,13 +465,13 @@ bool blocks_attach(struct message *message, const struct wire_header *header,
         header->name_size >= 3 && memcmp(header->name, "ls.", 3) == 0;
     if (!is_ours) {
         message->owned = message->hint = loan->hold;
-        message->release = give_back;
+        message->release = blocks_give_back;
         return true;
     }
     uint8_t *const copy = malloc(loan->size);
     if (copy != NULL)
         memcpy(copy, loan->data, loan->size);
-    give_back(NULL, loan->hold);
+    blocks_give_back(NULL, loan->hold);
     loan->data = message->owned = copy;
     return copy != NULL;
 }
@@ -401,11 +513,14 @@ void blocks_fini(ls_node *node)
     struct blocks *const blocks = node->blocks;
     if (blocks == NULL)
         return;
-    for (unsigned i = 0; i < BLOCK_READERS; i++)
-        if (blocks->pairs[i] != NULL)
-            free_pair(blocks, blocks->pairs[i]);
-    ls_memory_destroy(&blocks->memory);
+    for (unsigned i = 0; i < BLOCK_READERS; i++) {
+        struct block_pair *const pair = blocks->pairs[i];
+        if (pair != NULL && pair->row != NULL)
+            block_row_end(blocks->touched, pair->row);
+        if (pair != NULL)
+            drop_pair(pair);
+    }
     ls_cond_fini(&blocks->work);
-    free(blocks);
     node->blocks = NULL;
+    drop_blocks(blocks);
 }

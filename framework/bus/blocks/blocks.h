@@ -16,11 +16,13 @@
 
 #include "lockstep/node.h"
 
+#include "block_pool.h"
 #include "wire.h"
 
 struct block_pair;
 struct blocks;
 struct message;
+struct payload;
 struct peer;
 
 /* Shorter payloads are copied through the network sooner than two nodes have
@@ -31,6 +33,7 @@ struct peer;
 
 /* A block that is being filled. */
 struct block_draft {
+    enum block_use use;
     unsigned slot;
     size_t offset;
     void *data;
@@ -38,7 +41,7 @@ struct block_draft {
 
 /* A payload that came as a handle. */
 struct block_loan {
-    const uint8_t *data; /* borrow, until it is given back */
+    const uint8_t *data; /* borrow, until blocks_give_back(hold) */
     size_t size;
     size_t charge; /* in windows */
     void *hold;
@@ -52,7 +55,8 @@ bool blocks_reach(ls_node *node, struct peer *const *to, size_t n, size_t size);
 /* For how much such a payload counts in the window of this peer. */
 size_t blocks_charge(const struct peer *peer, size_t size);
 /* Room for a payload. Returns false, and counts it: there is none. */
-bool blocks_draft(ls_node *node, size_t size, struct block_draft *out);
+bool blocks_draft(ls_node *node, enum block_use use, size_t size,
+                  struct block_draft *out);
 /* Copy a payload there. Lock not held. Returns false: there is no memory for
  * it; the draft is still to be given back. */
 bool blocks_fill(ls_node *node, const struct block_draft *draft,
@@ -66,18 +70,38 @@ void blocks_give_up(ls_node *node, const struct block_draft *draft);
 void blocks_handle(const struct peer *to, const struct block_draft *draft,
                    uint64_t number, size_t size, uint8_t *out);
 
+/* ---- bodies ------------------------------------------------------------ */
+
+/* A copy of the body of a call in a block, as a payload that goes to this peer
+ * or to nobody. NULL: it is no pair, or there is no room, which is counted:
+ * the body is to go as others do. Lock not held, as when the payload is
+ * dropped. */
+struct payload *blocks_payload(ls_node *node, uint32_t to, const void *data,
+                               size_t size);
+/* Whether it is such a payload. No lock. */
+bool blocks_hold(const struct payload *payload);
+/* It goes to this peer, through its stream, which gets handle[
+ * BLOCK_HANDLE_BYTES]. Returns false: that is no pair any more. */
+bool blocks_lend_payload(ls_node *node, const struct payload *payload,
+                         struct peer *to, uint8_t *handle);
+/* It was not sent. */
+void blocks_recall_payload(ls_node *node, const struct payload *payload);
+
 /* ---- reading ----------------------------------------------------------- */
 
 /* For how much a handle that has not been looked at counts in windows. No lock.
  */
 size_t blocks_weight(const ls_node *node, const uint8_t *handle, size_t size);
-/* Take what a handle from a peer names. sure: it came through its stream. Bus
- * thread, lock not held.
+/* Take what a handle from a peer names. sure: it came through its stream. most:
+ * the longest, in bytes. Bus thread, lock not held.
  * Errors: LS_EPROTO it is no handle, or names what is no block; LS_ENOENT these
  *         two are no pair any more, or it comes too late: it is lost;
- *         LS_ELIMIT it is over max_payload_bytes. */
+ *         LS_ELIMIT it is longer. */
 int blocks_take(ls_node *node, const struct peer *from, const uint8_t *handle,
-                size_t size, bool sure, struct block_loan *out);
+                size_t size, bool sure, size_t most, struct block_loan *out);
+/* This node does not read it any more: a release function; hint: its hold. Any
+ * thread, also when the node is no more. No lock needed. */
+void blocks_give_back(void *data, void *hint);
 /* Have the message own it, so that it is given back with it. What the framework
  * reads itself, and so must not change under it, is copied: loan->data is where
  * it lies then. Lock not needed. Returns false: no memory; it is given back. */

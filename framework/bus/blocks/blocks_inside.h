@@ -44,7 +44,10 @@ struct block_hold {
 
 /* This node and another, which had these lives when they met. */
 struct block_pair {
-    unsigned place; /* in struct blocks, and of its row */
+    struct blocks *home;
+    atomic_uint users; /* the node, and each block that is read: it may be
+                        * read when the node is no more */
+    unsigned place;    /* in struct blocks, and of its row */
     uint32_t id;
     uint64_t life;
     bool over;                  /* a life of one of them is */
@@ -60,7 +63,6 @@ struct block_pair {
     struct block_row *row; /* in this node's memory; NULL: it is not one yet */
     uint64_t session;
     ls_runtime *touched; /* NULL: it is no simulation */
-    atomic_uint n_held;
     struct block_hold holds[BLOCK_SLOTS];
 
     uint32_t heard; /* of its line */
@@ -75,6 +77,7 @@ struct block_pair {
 
 /* Made with the first pair. */
 struct blocks {
+    atomic_uint users; /* the node, and each pair */
     ls_memory *memory; /* own; made by the worker, as the next */
     ls_offer *offer;   /* own; NULL: nobody is to take it now */
     int64_t offer_until;
@@ -82,7 +85,8 @@ struct blocks {
     struct block_notice own;
     bool broken; /* there is no memory, or no more of it */
     struct block_pool pool;
-    size_t reserved;                         /* what lies below has pages */
+    size_t reserved[2];                      /* what lies below has pages; of
+                                              * each half, by its use */
     struct block_pair *pairs[BLOCK_READERS]; /* own */
     ls_runtime *touched;                     /* NULL: it is no simulation */
     ls_cond work;                            /* for the worker */

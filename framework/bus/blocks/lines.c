@@ -197,8 +197,9 @@ int lines_listen(ls_node *node, struct line_listener *listener,
             continue;
         if (!take_one(node))
             status = wait_once(node, listener, deadline);
-        else if (ls_now(node->runtime) >= deadline)
-            status = LS_ETIMEDOUT; /* whoever goes on to talk */
+        /* Whoever goes on to talk, or to write what is no message. */
+        if (status == LS_OK && ls_now(node->runtime) >= deadline)
+            status = LS_ETIMEDOUT;
     }
     transport_unlock(node->transport);
     return status;

@@ -369,16 +369,22 @@ int ls_call_start(ls_call **out, ls_rpc *calls,
 {
     *out = NULL;
     struct payload *body;
-    int status = calls_take_given(&body, &options->body);
-    if (status != LS_OK)
-        return status;
-    status = check(options);
+    int status = calls_check_given(&options->body);
+    if (status == LS_OK)
+        status = check(options);
     if (status == LS_OK && ls_forked_since(calls->forks))
         status = ls_forked_error("this node");
-    struct ls_call *call = status == LS_OK ? create(calls, options) : NULL;
+    if (status != LS_OK) {
+        calls_release_given(&options->body);
+        return status;
+    }
+    status = calls_take_given(calls, &body, options->to, &options->body);
+    if (status != LS_OK)
+        return status;
+    struct ls_call *call = create(calls, options);
     if (call == NULL) {
         payload_drop(body);
-        return status != LS_OK ? status : LS_ENOMEM;
+        return LS_ENOMEM;
     }
     ls_mutex_lock(&calls->mutex);
     calls->refs++;

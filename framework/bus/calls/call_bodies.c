@@ -9,22 +9,46 @@ static void drop_payload(void *data, void *hint)
     payload_drop(hint);
 }
 
-int calls_take_given(struct payload **out, const struct ls_body *body)
+void calls_release_given(const struct ls_body *body)
 {
     struct ls_body given = *body;
-    int status = LS_OK;
-    *out = NULL;
-    if (body->data == NULL && body->size != 0)
-        status = ls_error(LS_EINVAL, "a call: a body without data");
-    if (body->size > UINT32_MAX)
-        status =
-            ls_error(LS_ELIMIT, "a call: a body of %zu bytes, 4 GiB or more",
-                     body->size);
-    if (status == LS_OK && body->size != 0)
-        return payload_create(out, body->data, body->size, body->release,
-                              body->hint);
     if (given.data != NULL)
         ls_body_release(&given);
+}
+
+/* Into a block of memory that both have, if that can be. The copy is made here,
+ * by the user's thread, and not when it is sent: then the lock is held. */
+static bool put_in_block(const ls_rpc *calls, struct payload **out, uint32_t to,
+                         const struct ls_body *body)
+{
+    if (to == calls->id)
+        return false;
+    *out = blocks_payload(calls->node, to, body->data, body->size);
+    if (*out != NULL)
+        calls_release_given(body);
+    return *out != NULL;
+}
+
+int calls_check_given(const struct ls_body *body)
+{
+    if (body->size > UINT32_MAX)
+        return ls_error(LS_ELIMIT, "a call: a body of %zu bytes, 4 GiB or more",
+                        body->size);
+    return body->data != NULL || body->size == 0
+               ? LS_OK
+               : ls_error(LS_EINVAL, "a call: a body without data");
+}
+
+int calls_take_given(const ls_rpc *calls, struct payload **out, uint32_t to,
+                     const struct ls_body *body)
+{
+    const int status = calls_check_given(body);
+    *out = NULL;
+    if (status != LS_OK || body->size == 0)
+        calls_release_given(body);
+    else if (!put_in_block(calls, out, to, body))
+        return payload_create(out, body->data, body->size, body->release,
+                              body->hint);
     return status;
 }
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "blocks.h"
+
 #define KEEP_BYTES 4096 /* shorter ones are copied: a message holds more */
 #define ALIGNMENT  8    /* and what lies badly in its message */
 
@@ -19,6 +21,21 @@ void ls_body_release(struct ls_body *body)
     if (body->release != NULL)
         body->release(body->data, body->hint);
     *body = (struct ls_body){NULL, 0, NULL, NULL};
+}
+
+int ls_body_keep(struct ls_body *body)
+{
+    if (body->release != blocks_give_back)
+        return LS_OK;
+    void *const copy = malloc(body->size);
+    if (copy == NULL)
+        return ls_error(LS_ENOMEM, "no memory for a body of %zu bytes",
+                        body->size);
+    struct ls_body lent = *body;
+    memcpy(copy, lent.data, lent.size);
+    *body = (struct ls_body){copy, lent.size, free_data, NULL};
+    ls_body_release(&lent);
+    return LS_OK;
 }
 
 static bool begin(struct call_intake *intake, size_t size)

@@ -115,11 +115,15 @@ void calls_receive(ls_rpc *calls, uint32_t from, uint64_t life, uint64_t own,
 /* A part of a body came. */
 void calls_receive_part(ls_rpc *calls, uint32_t from, uint64_t life,
                         struct ls_channel_part *part);
-/* A body that a user gives, as one that messages share; *out NULL: there is
- * none. No lock. Errors: LS_EINVAL; LS_ELIMIT; LS_ENOMEM; it is released then.
- */
-LS_MUST_USE int calls_take_given(struct payload **out,
-                                 const struct ls_body *body);
+/* Whether a body can be one. No lock. Errors: LS_EINVAL; LS_ELIMIT. */
+LS_MUST_USE int calls_check_given(const struct ls_body *body);
+/* A body that a user gives for a member, as one that messages share; *out NULL:
+ * there is none. No lock. Errors: LS_EINVAL; LS_ELIMIT; LS_ENOMEM; it is
+ * released then. */
+LS_MUST_USE int calls_take_given(const ls_rpc *calls, struct payload **out,
+                                 uint32_t to, const struct ls_body *body);
+/* Nothing comes of it. No lock. */
+void calls_release_given(const struct ls_body *body);
 /* All of a body that this node has itself. */
 void calls_keep_own(struct call_intake *intake, struct payload *payload);
 /* No answer's body goes on: who waits for one is told. */

@@ -257,6 +257,12 @@ static int flush_bodies(struct call_post *post, struct call_box *box,
     while (status == LS_OK && box->bodies != NULL) {
         struct call_body *body = box->bodies;
         status = send(self, box->to, body);
+        if (status == LS_ELOST) {
+            post->dropped++;
+            discard_body(post, box, &box->bodies);
+            status = LS_OK;
+            continue;
+        }
         if (status == LS_OK && body->at == payload_size(body->payload)) {
             discard_body(post, box, &box->bodies);
         } else if (status == LS_OK) {

@@ -86,7 +86,8 @@ void call_post_drop_answers(struct call_post *post, call_body_fn *fn,
  * lacking, so that it should be done again. */
 typedef int call_send_fn(void *self, uint32_t to, const void *bytes,
                          size_t size);
-/* Send the next part of a body, and move body->at; returns the same. */
+/* Send the next part of a body, and move body->at; returns the same; or
+ * LS_ELOST: it alone is dropped, the life that it was for has ended. */
 typedef int call_send_part_fn(void *self, uint32_t to, struct call_body *body);
 bool call_post_flush(struct call_post *post, call_send_fn *send,
                      call_send_part_fn *send_part, void *self);

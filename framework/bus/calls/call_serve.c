@@ -448,7 +448,8 @@ int ls_request_complete_with(ls_request **request, const void *data,
 {
     char text[LS_CALL_TEXT_MAX + 1];
     struct payload *payload = NULL;
-    int status = calls_take_given(&payload, body);
+    int status = calls_take_given((*request)->calls, &payload,
+                                  (*request)->entry.peer, body);
     if (status == LS_OK && size > LS_CALL_DATA_MAX)
         status = ls_error(LS_ELIMIT, "the answer has %zu bytes, more than %d",
                           size, LS_CALL_DATA_MAX);

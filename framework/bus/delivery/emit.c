@@ -446,7 +446,7 @@ int emit_block(struct emit *e, bool *done)
     e->by_block = true;
     int status = emit_wait_room(e, e->in->size);
     bool there = status == LS_OK && block_reaches(e) &&
-                 blocks_draft(node, e->in->size, &draft);
+                 blocks_draft(node, BLOCK_FOR_EVENT, e->in->size, &draft);
     if (there) {
         transport_unlock(node->transport);
         there = blocks_fill(node, &draft, e->in->data, e->in->size);
@@ -594,6 +594,12 @@ static int check(ls_node *node, const struct ls_emission *in)
                         in->event, in->size, node->options.max_payload_bytes);
     if (in->data == NULL && in->size != 0)
         return ls_error(LS_EINVAL, "event \"%s\": no data", in->event);
+    if ((int)in->delivery < LS_DELIVERY_DEFAULT ||
+        in->delivery >= N_DELIVERIES || (int)in->scope < LS_SCOPE_BOTH ||
+        in->scope > LS_SCOPE_REMOTE)
+        return ls_error(LS_EINVAL,
+                        "event \"%s\": there is no delivery %d, or no scope %d",
+                        in->event, (int)in->delivery, (int)in->scope);
     if (node_is_stopping(node))
         return ls_error(LS_ECLOSED, "node %u is stopping", node->options.id);
     return node_check(node);

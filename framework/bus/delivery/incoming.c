@@ -200,8 +200,8 @@ static int take_block(ls_node *node, struct incoming *in,
     if (is_repeated(node, events_heard(node, header->name, header->name_size),
                     header, 1))
         return LS_OK;
-    int status =
-        blocks_take(node, in->origin, in->data, in->size, false, &loan);
+    int status = blocks_take(node, in->origin, in->data, in->size, false,
+                             node->options.max_payload_bytes, &loan);
     if (status != LS_OK)
         return incoming_no_block(node, in->origin, status);
     if (!blocks_attach(message, header, &loan))

@@ -53,12 +53,18 @@ struct peer_streams *streams_of(const struct peer *peer)
 
 /* ---- sending ----------------------------------------------------------- */
 
+/* In windows. */
+static size_t weight_of(const struct parcel *parcel)
+{
+    return parcel->weight != 0 ? parcel->weight : parcel->size;
+}
+
 static void parcel_free(void *self, void *content)
 {
     struct parcel *parcel = content;
     (void)self;
     if (parcel->body_bytes != NULL)
-        *parcel->body_bytes -= parcel->size;
+        *parcel->body_bytes -= weight_of(parcel);
     payload_drop(parcel->payload);
     free(parcel->name);
     free(parcel);
@@ -173,16 +179,14 @@ int streams_push(ls_node *node, struct peer *peer, const struct parcel *parcel)
     const bool control = parcel->of == WIRE_KIND_CHANNEL ||
                          (parcel->flags & WIRE_FLAG_WITHDRAW) != 0;
     const bool was_idle = stream_is_idle(out);
-    const int status = stream_push(
-        out, copy, parcel->weight != 0 ? parcel->weight : parcel->size,
-        control);
+    const int status = stream_push(out, copy, weight_of(parcel), control);
     if (status != LS_OK) {
         free(copy);
         return status;
     }
     payload_share(copy->payload);
     if (copy->body_bytes != NULL)
-        *copy->body_bytes += copy->size;
+        *copy->body_bytes += weight_of(copy);
     transmit(node, peer, streams);
     if (was_idle)
         node_wake(node); /* for the time at which it is transmitted again */
@@ -368,7 +372,7 @@ static void note_arrival(ls_node *node, struct peer_streams *streams,
 
 static bool is_block(const struct wire_header *header)
 {
-    return header->of == WIRE_KIND_EVENT &&
+    return header->of != WIRE_KIND_CHANNEL &&
            (header->flags & WIRE_FLAG_BLOCK) != 0;
 }
 
@@ -428,17 +432,40 @@ static bool deliver_event(ls_node *node, struct peer *origin,
     return whole == message;
 }
 
+/* What a handle names; if it names nothing that can be had, it is counted. */
+static int take_block(ls_node *node, const struct peer *origin,
+                      const uint8_t *data, size_t size, size_t most,
+                      struct block_loan *loan)
+{
+    const int status = blocks_take(node, origin, data, size, true, most, loan);
+    if (status != LS_OK && incoming_no_block(node, origin, status) == LS_EPROTO)
+        bus_refuse_member(node, &origin->member, LS_REFUSAL_FORM);
+    return status;
+}
+
+/* A body that lies in a block of its sender's. */
+static void deliver_body(ls_node *node, const struct peer *origin,
+                         const struct wire_header *header, const uint8_t *data,
+                         size_t size)
+{
+    struct block_loan loan = {.data = NULL};
+    (void)!take_block(node, origin, data, size, SIZE_MAX, &loan);
+    if (channels_block(node, header, &loan))
+        return;
+    (void)ls_error(LS_EPROTO, "a block where there can be none");
+    bus_refuse_member(node, &origin->member, LS_REFUSAL_FORM);
+}
+
 /* An event whose payload lies in a block of its sender's. */
 static bool deliver_block(ls_node *node, struct peer *origin,
                           const struct wire_header *header, const uint8_t *data,
                           size_t size, struct message *message)
 {
     struct block_loan loan;
-    const int status = blocks_take(node, origin, data, size, true, &loan);
+    const int status = take_block(node, origin, data, size,
+                                  node->options.max_payload_bytes, &loan);
     struct event_entry *const entry =
         events_heard(node, header->name, header->name_size);
-    if (status != LS_OK && incoming_no_block(node, origin, status) == LS_EPROTO)
-        bus_refuse_member(node, &origin->member, LS_REFUSAL_FORM);
     if (status != LS_OK || !blocks_attach(message, header, &loan)) {
         if (entry != NULL)
             note_missed(node, entry, header->origin);
@@ -460,6 +487,8 @@ static void deliver(ls_node *node, struct peer *origin,
     const bool right = bus_payload(message, header, &data, &size);
     if (right && header->of == WIRE_KIND_CHANNEL)
         channels_message(node, header, data, size);
+    else if (right && is_block(header) && header->of == WIRE_KIND_CHUNK)
+        deliver_body(node, origin, header, data, size);
     else if (right && is_block(header))
         kept = deliver_block(node, origin, header, data, size, message);
     else if (right && !channels_part(node, header, data, size, message, &kept))

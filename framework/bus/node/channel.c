@@ -196,6 +196,32 @@ static void release_message(void *data, void *hint)
     message_free(hint);
 }
 
+/* Whether a chunk is of a body, and not of an event. */
+static bool is_of_body(const struct wire_header *header)
+{
+    return header->of == WIRE_KIND_CHUNK && header->name_size >= 3 &&
+           memcmp(header->name, "ls.", 3) == 0;
+}
+
+/* Returns whether there is a channel for it; NULL: only that. */
+static bool tell_part(ls_node *node, const struct wire_header *header,
+                      struct ls_channel_part *part)
+{
+    ls_mutex_lock(&node->router.lock);
+    ls_channel *channel = find_open(node, header->name, header->name_size);
+    const bool found = channel != NULL && channel->ops->part != NULL;
+    if (found && part != NULL) {
+        channel->running++;
+        ls_mutex_unlock(&node->router.lock);
+        channel->ops->part(channel->self, header->origin, header->incarnation,
+                           part);
+        ls_mutex_lock(&node->router.lock);
+        end_op(node, channel);
+    }
+    ls_mutex_unlock(&node->router.lock);
+    return found;
+}
+
 bool channels_part(ls_node *node, const struct wire_header *header,
                    const uint8_t *data, size_t size, struct message *message,
                    bool *kept)
@@ -207,23 +233,27 @@ bool channels_part(ls_node *node, const struct wire_header *header,
                                    .size = size,
                                    .release = release_message,
                                    .hint = message};
-    if (header->of != WIRE_KIND_CHUNK || header->name_size < 3 ||
-        memcmp(header->name, "ls.", 3) != 0)
-        return false;
-    ls_mutex_lock(&node->router.lock);
-    ls_channel *channel = find_open(node, header->name, header->name_size);
-    const bool found = channel != NULL && channel->ops->part != NULL;
-    if (found && size != 0) {
-        channel->running++;
-        ls_mutex_unlock(&node->router.lock);
-        channel->ops->part(channel->self, header->origin, header->incarnation,
-                           &part);
-        ls_mutex_lock(&node->router.lock);
-        end_op(node, channel);
-    }
-    ls_mutex_unlock(&node->router.lock);
+    const bool found =
+        is_of_body(header) && tell_part(node, header, size != 0 ? &part : NULL);
     *kept = part.taken;
     return found;
+}
+
+bool channels_block(ls_node *node, const struct wire_header *header,
+                    const struct block_loan *loan)
+{
+    struct ls_channel_part part = {.body = header->sequence,
+                                   .total = loan->size,
+                                   .data = loan->data,
+                                   .size = loan->size,
+                                   .release = blocks_give_back,
+                                   .hint = loan->hold};
+    const bool is_body = is_of_body(header);
+    if (is_body)
+        (void)tell_part(node, header, &part);
+    if (loan->hold != NULL && !part.taken)
+        blocks_give_back(NULL, loan->hold);
+    return is_body;
 }
 
 /* Tell all channels of something, each by its op, outside the lock. */
@@ -449,6 +479,33 @@ static int push(ls_node *node, uint32_t to, struct payload *payload, char *name)
     return streams_push(node, peer, &parcel);
 }
 
+/* All of it, which lies in a block, by its handle. */
+static int push_block(ls_node *node, struct peer *peer,
+                      const struct parcel *parcel)
+{
+    uint8_t handle[BLOCK_HANDLE_BYTES];
+    struct parcel by_block = *parcel;
+    by_block.size = sizeof handle;
+    by_block.flags = WIRE_FLAG_BLOCK;
+    by_block.weight = blocks_charge(peer, payload_size(parcel->payload));
+    if (!streams_room_part(peer, by_block.weight))
+        return LS_EAGAIN;
+    if (!blocks_lend_payload(node, parcel->payload, peer, handle))
+        return LS_ELOST;
+    int status =
+        payload_create(&by_block.payload, handle, sizeof handle, NULL, NULL);
+    if (status == LS_OK) {
+        status = streams_push(node, peer, &by_block);
+        payload_drop(by_block.payload);
+    }
+    if (status != LS_OK)
+        blocks_recall_payload(node, parcel->payload);
+    else
+        node->figures.stats.sent_bytes +=
+            payload_size(parcel->payload) - sizeof handle;
+    return status;
+}
+
 static int push_part(ls_node *node, uint32_t to, struct parcel *parcel)
 {
     struct peer *peer = find_receiver(node, to);
@@ -456,6 +513,8 @@ static int push_part(ls_node *node, uint32_t to, struct parcel *parcel)
         return not_there(parcel->name, to);
     const size_t piece = streams_piece(peer);
     parcel->size = payload_size(parcel->payload) - parcel->offset;
+    if (blocks_hold(parcel->payload))
+        return push_block(node, peer, parcel);
     if (parcel->size > piece)
         parcel->size = piece;
     return streams_room_part(peer, parcel->size)

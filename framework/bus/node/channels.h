@@ -9,6 +9,7 @@
 #include "message.h"
 #include "wire.h"
 
+struct block_loan;
 struct payload;
 
 /* Under router. Of channel.c alone. */
@@ -28,11 +29,16 @@ void channels_member(ls_node *node, const struct ls_member *member);
 bool channels_part(ls_node *node, const struct wire_header *header,
                    const uint8_t *data, size_t size, struct message *message,
                    bool *kept);
+/* The same of a body that lies in a block; loan: moved. hold NULL: what names
+ * it names nothing that can be read. Returns whether it is one of a channel. */
+bool channels_block(ls_node *node, const struct wire_header *header,
+                    const struct block_loan *loan);
 /* Push the next part of a body into the stream to a member: all of it, or as
  * much as should go at a time; *at: how much has gone. The caller tells the
  * other side of the body itself. Never waits.
  * Errors: as ls_channel_send_reliable(); LS_EAGAIN no room: ops->room says when
- *         there is. */
+ *         there is; LS_ELOST it lies in a block for a life of that member which
+ *         has ended: it goes to nobody. */
 int channels_send_part(ls_node *node, const char *name, uint32_t to,
                        struct payload *payload, size_t *at, uint64_t body);
 /* A message that came through shared memory; its bytes are the caller's. */

@@ -51,6 +51,12 @@ size_t payload_size(const struct payload *payload)
     return payload->size;
 }
 
+void *payload_hint(const struct payload *payload,
+                   void (*release)(void *data, void *hint))
+{
+    return payload->release == release ? payload->hint : NULL;
+}
+
 struct payload *payload_share(struct payload *payload)
 {
     atomic_fetch_add(&payload->users, 1);

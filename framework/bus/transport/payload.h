@@ -14,6 +14,9 @@ int payload_create(struct payload **out, const void *data, size_t size,
                    void (*release)(void *data, void *hint), void *hint);
 const void *payload_data(const struct payload *payload);
 size_t payload_size(const struct payload *payload);
+/* The hint of that release function, or NULL: another releases it. */
+void *payload_hint(const struct payload *payload,
+                   void (*release)(void *data, void *hint));
 /* One more user; returns the payload. */
 struct payload *payload_share(struct payload *payload);
 /* A user is done with it. */

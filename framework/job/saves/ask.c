@@ -78,6 +78,8 @@ static int work_on(struct question *question, const void *data, size_t size,
     ls_error_clear();
     int status = ls_document_read(&document, data, size, NULL);
     ls_write_map_begin(question->answer);
+    if (status == LS_OK)
+        status = ls_body_keep(&question->body); /* it is parsed */
     if (status == LS_OK && question_is_cancelled(question))
         status = ls_error(LS_ECANCELED, "nobody waits for it any more");
     if (status == LS_OK) {
@@ -246,8 +248,10 @@ static int read_result(struct ask *ask)
     if (result->state != LS_CALL_COMPLETED)
         return status_of(result);
     ls_call_take_body(ask->call, &ask->body);
-    const int status =
-        ls_document_read(&ask->document, result->data, result->size, NULL);
+    int status = ls_body_keep(&ask->body); /* it is parsed */
+    if (status == LS_OK)
+        status =
+            ls_document_read(&ask->document, result->data, result->size, NULL);
     return status == LS_OK ? read_answer(ask) : status;
 }
 

@@ -13,8 +13,9 @@
 
 #include "lockstep/status.h"
 
-/* Before anything is written: a closed pipe is an error as others are, so that
- * a command can end in good order. */
+/* Before anything is written or opened: a closed pipe is an error as others
+ * are, so that a command can end in good order, and what was closed from the
+ * beginning stays unused. */
 void output_init(void);
 
 /* Have written all that was printed so far. Once it has failed it fails so from

@@ -51,7 +51,7 @@ struct report {
     int64_t wait_ns, load_ns, train_ns; /* of a learner: in all; loads and
                                          * trains may overlap */
     int64_t overlap_ns;                 /* of load_ns: while it trained */
-    int64_t trained; /* in that time: batches */
+    int64_t trained;                    /* in that time: batches */
     int64_t policy_only; /* works it took over with the policy alone */
 
     int64_t epochs, failures;  /* of a member: went well, did not */

@@ -222,6 +222,11 @@ static int on_put(void *self, ls_request *request)
     if (status != LS_OK)
         return malformed(home, request, status);
     ls_request_take_body(request, &body);
+    /* It is kept for long, and not in memory of the one that put it. */
+    if (ls_body_keep(&body) != LS_OK) {
+        ls_body_release(&body);
+        return ls_error_at(LS_ENOMEM, "a store: %s", job.put.name);
+    }
     job.bytes = store_bytes_create(&body);
     return job.bytes != NULL ? serve_job(home, job, request)
                              : ls_error(LS_ENOMEM, "a store: %s", job.put.name);

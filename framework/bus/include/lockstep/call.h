@@ -14,7 +14,8 @@
  *
  * Larger data goes in a body: bytes of any length that travel beside the data,
  * in parts that let other messages pass in between, and without copies where
- * the network allows it.
+ * the network allows it; between nodes of one host through shared memory, with
+ * one copy (docs/shared-memory.md#bodies).
  * Thread: any, unless a function says otherwise.
  * Source: docs/calls.md. */
 #ifndef LOCKSTEP_CALL_H
@@ -38,16 +39,25 @@ extern "C" {
  * Given: data is moved. It is released by release(data, hint) when no longer
  * needed, on any thread, whatever the function returns; release must not call
  * anything of this header. release NULL: data is copied.
- * Taken: own, until ls_body_release(); NULL and 0: there is none. */
+ * Taken: own, to be read only, until ls_body_release(); NULL and 0: there is
+ * none. One of 64 KiB and more from a node of this host may lie in the sender's
+ * memory (docs/shared-memory.md#bodies), and takes room there until it is
+ * released: keep it for long only after ls_body_keep(). The sender could change
+ * it meanwhile: copy what you check, or let ls_body_keep() do so. */
 struct ls_body {
     void *data;  /* aligned to 8 bytes, if what was given was */
     size_t size; /* less than 4 GiB */
     void (*release)(void *data, void *hint);
     void *hint;
 };
-/* Any thread, even when the node is gone. Sets *body to none; releasing none is
- * fine. */
+/* Any thread, even when the node is gone, while its runtime is there. Sets
+ * *body to none; releasing none is fine. */
 LS_API void ls_body_release(struct ls_body *body);
+
+/* If a taken body lies in its sender's memory, put a copy of its own in its
+ * place, which frees the room there: before it is kept for long, or parsed. Any
+ * thread. Errors: LS_ENOMEM; it is as it was. */
+LS_MUST_USE LS_API int ls_body_keep(struct ls_body *body);
 
 /* The calls that a node makes and serves. One per node. */
 typedef struct ls_rpc ls_rpc;

@@ -28,7 +28,8 @@ struct ls_channel_part {
     uint64_t body;
     size_t total, offset;
     const void *data;
-    size_t size; /* from 1 to total - offset */
+    size_t size; /* from 1 to total - offset; 0: what came in its place names
+                  * nothing that can be read (docs/wire-format.md#blocks) */
     bool taken;
     void (*release)(void *data, void *hint);
     void *hint;

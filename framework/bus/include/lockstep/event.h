@@ -163,8 +163,8 @@ LS_MUST_USE LS_API int ls_emit(ls_node *node, const char *event,
 
 /* The same with all parameters.
  * Errors: also LS_ENOENT to_one: no such member, or it does not listen;
- *         LS_EINVAL LATEST to one; LS_ESTATE LATEST from a node that is not
- *         started. */
+ *         LS_EINVAL LATEST to one, or no such delivery or scope; LS_ESTATE
+ *         LATEST from a node that is not started. */
 LS_MUST_USE LS_API int ls_emit_with(ls_node *node,
                                     const struct ls_emission *emission);
 
@@ -265,8 +265,9 @@ struct ls_node_stats {
     uint64_t early;          /* events discarded because this node was not ready
                               * to their sender yet, or not ready again; or that
                               * waited in this hub when their leaf ended */
-    uint64_t blocks;         /* emits whose payload went through memory that
-                              * nodes of this host share */
+    uint64_t blocks;         /* emits whose payload, and calls and answers whose
+                              * body went through memory that nodes of this host
+                              * share */
     uint64_t blocks_full;    /* that would have, but found no room there: they
                               * went over the connections */
     uint64_t near;      /* control messages that went through that memory */
