@@ -1,3 +1,4 @@
+#define _XOPEN_SOURCE 700 /* realpath */
 #include "options.h"
 
 #include <assert.h>
@@ -699,6 +700,39 @@ static bool *flag_of(struct options *out, enum option_kind kind)
     }
 }
 
+/* Those that are a number from 1 on. Returns NULL: it is none. */
+static uint64_t *count_of(struct options *out, enum option_kind kind,
+                          uint64_t *most)
+{
+    *most = INT64_MAX;
+    switch (kind) {
+    case OPTION_SEEDS:
+        return &out->n_seeds;
+    case OPTION_STEPS:
+        *most = 1000000000;
+        return &out->n_steps;
+    case OPTION_EPISODES:
+        *most = 1000000000;
+        return &out->n_episodes;
+    case OPTION_JOBS:
+        *most = LS_CORES_MAX;
+        return &out->jobs;
+    case OPTION_EVERY:
+        *most = LS_CORES_MAX;
+        return &out->every;
+    case OPTION_KEEP_LAST:
+        *most = INT32_MAX;
+        return &out->checkpoint.keep_last;
+    case OPTION_KEEP_EVERY:
+        return &out->checkpoint.keep_every;
+    case OPTION_KEEP_BEST:
+        *most = INT32_MAX;
+        return &out->checkpoint.keep_best;
+    default:
+        return NULL;
+    }
+}
+
 static int parse_value(struct options *out, const struct option_spec *spec,
                        char *text)
 {
@@ -713,6 +747,10 @@ static int parse_value(struct options *out, const struct option_spec *spec,
         *place = text;
         return LS_OK;
     }
+    uint64_t most;
+    uint64_t *const count = count_of(out, spec->kind, &most);
+    if (count != NULL)
+        return parse_between(spec->name, text, 1, most, count);
     switch (spec->kind) {
     case OPTION_SEED:
         out->seed = text;
@@ -734,27 +772,8 @@ static int parse_value(struct options *out, const struct option_spec *spec,
         return parse_refresh(spec->name, text, &out->every_s);
     case OPTION_NODES:
         return parse_nodes(out, spec->name, text);
-    case OPTION_SEEDS:
-        return parse_between(spec->name, text, 1, INT64_MAX, &out->n_seeds);
-    case OPTION_STEPS:
-        return parse_between(spec->name, text, 1, 1000000000, &out->n_steps);
-    case OPTION_EPISODES:
-        return parse_between(spec->name, text, 1, 1000000000, &out->n_episodes);
     case OPTION_FIRST:
         return parse_whole(spec->name, text, INT64_MAX, &out->first_seed);
-    case OPTION_JOBS:
-        return parse_between(spec->name, text, 1, LS_CORES_MAX, &out->jobs);
-    case OPTION_EVERY:
-        return parse_between(spec->name, text, 1, LS_CORES_MAX, &out->every);
-    case OPTION_KEEP_LAST:
-        return parse_between(spec->name, text, 1, INT32_MAX,
-                             &out->checkpoint.keep_last);
-    case OPTION_KEEP_EVERY:
-        return parse_between(spec->name, text, 1, INT64_MAX,
-                             &out->checkpoint.keep_every);
-    case OPTION_KEEP_BEST:
-        return parse_between(spec->name, text, 1, INT32_MAX,
-                             &out->checkpoint.keep_best);
     case OPTION_EPOCH:
         return parse_epoch(spec->name, text, &out->epoch);
     case OPTION_ATTACH:
@@ -1022,6 +1041,40 @@ static int check_complete(const struct options *options)
     return LS_OK;
 }
 
+static bool is_same_file(const char *a, const char *b)
+{
+    char *const real_a = realpath(a, NULL), *const real_b = realpath(b, NULL);
+    const bool same =
+        real_a != NULL && real_b != NULL && strcmp(real_a, real_b) == 0;
+    free(real_a);
+    free(real_b);
+    return same;
+}
+
+/* One slip of completion would have what is read replaced by what is written.
+ */
+static int check_outputs(const struct options *options)
+{
+    const char *const read[] = {options->config, options->faults};
+    const struct {
+        const char *option, *path;
+    } written[] = {{"--event-log", options->event_log},
+                   {"--minimize", options->minimize},
+                   {"--html", options->html},
+                   {"--metrics", options->metrics},
+                   {options->command == COMMAND_TRACE ? "--out" : "--trace",
+                    options->pftrace}};
+    for (size_t i = 0; i < sizeof read / sizeof read[0]; i++)
+        for (size_t k = 0; k < sizeof written / sizeof written[0]; k++)
+            if (read[i] != NULL && written[k].path != NULL &&
+                is_same_file(read[i], written[k].path))
+                return ls_error(LS_EINVAL,
+                                "%s %s would replace what is read: name "
+                                "another file",
+                                written[k].option, written[k].path);
+    return LS_OK;
+}
+
 int options_parse(struct options *out, int argc, char **argv)
 {
     struct options options = {.report_fd = -1,
@@ -1051,6 +1104,8 @@ int options_parse(struct options *out, int argc, char **argv)
     }
     if (status == LS_OK)
         status = check_complete(&options);
+    if (status == LS_OK)
+        status = check_outputs(&options);
     if (options.n_seeds == 0)
         options.n_seeds = options.seed != NULL ? 1 : 100;
     if (options.command == COMMAND_RUN && options.epoch != PLAN_FROM_NEWEST &&

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define WORDS_MAX 24
 
@@ -563,4 +564,30 @@ TEST(what_nodes_write_goes_where_output_says)
         assert_fails(options_parse(&options, line.argc, line.argv), LS_EINVAL);
         assert_non_null(strstr(ls_error_text(), bad[i][1]));
     }
+}
+
+TEST(what_is_read_is_not_named_as_what_is_written)
+{
+    char file[] = "/tmp/options-XXXXXX", link[32], text[200];
+    struct line line;
+    struct options options;
+    const int fd = mkstemp(file);
+    assert_true(fd >= 0);
+    (void)snprintf(link, sizeof link, "%s.lnk", file);
+    assert_int_equal(symlink(file, link), 0);
+    static const char *const bad[] = {
+        "lockstep sim %s --event-log %s", "lockstep sim %s --minimize %s",
+        "lockstep sim a.yaml --faults %s --event-log %s",
+        "lockstep trace %s --out %s", "lockstep profile %s --html %s"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        (void)snprintf(text, sizeof text, bad[i], file, link);
+        cut(&line, text);
+        assert_fails(options_parse(&options, line.argc, line.argv), LS_EINVAL);
+        assert_error_has("would replace what is read");
+        (void)snprintf(text, sizeof text, bad[i], file, "/tmp/another");
+        parse(&line, text, &options);
+    }
+    (void)unlink(link);
+    (void)unlink(file);
+    (void)close(fd);
 }
