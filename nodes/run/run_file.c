@@ -139,11 +139,14 @@ static int load(ls_config **out, const char *path)
     size_t size = 0;
     *out = NULL;
     int status = ls_file_read(path, RUN_FILE_MAX, &data, &size);
-    char *text = status == LS_OK ? strndup(data, size) : NULL;
+    char *text = status == LS_OK ? malloc(size + 1) : NULL;
     if (status == LS_OK && text == NULL)
         status = ls_error(LS_ENOMEM, "reading %s", path);
-    if (status == LS_OK)
+    if (status == LS_OK) {
+        memcpy(text, data, size);
+        text[size] = '\0';
         status = ls_config_parse(out, path, text);
+    }
     free(text);
     free(data);
     return status;
