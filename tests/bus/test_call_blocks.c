@@ -432,6 +432,26 @@ TEST(a_kept_body_stays_though_its_sender_is_no_more)
     let_go();
 }
 
+TEST(a_kept_body_holds_up_no_other_when_a_life_is_over)
+{
+    struct call_world *w = sharing(2, MIB);
+    struct caller_node *at = &w->at[0];
+    ls_node *const node = w->at[1].node;
+    keep_one(at, 64 * KIB);
+    transport_lock(node->transport);
+    blocks_part(node,
+                peer_of(node->world.at[0])); /* of which 1 knows nothing */
+    transport_unlock(node->transport);
+    ls_call *call = ask_with(at, 2, "mirror", made(64 * KIB));
+    assert_ends(call, LS_CALL_START_FAILED); /* its block is not taken */
+    ls_call_destroy(&call);
+    await_blocks(at, 1);
+    assert_true(is_made(kept[0].data, kept[0].size));
+    let_go();
+    await_blocks(at, 0);
+    end(w);
+}
+
 TEST(a_kept_body_can_be_passed_on)
 {
     struct call_world *w = sharing(3, 2 * MIB);
