@@ -163,13 +163,15 @@ static void keep_one(struct caller_node *at, size_t size)
     ls_call_destroy(&call);
 }
 
-/* Until bodies go through blocks, either way; then none is lent. */
+/* Until bodies go through blocks both ways; then none is lent. */
 static void become_pairs(struct call_world *w)
 {
     const int64_t deadline = long_deadline();
     for (size_t i = 1; i < w->n; i++) {
-        const uint64_t before = node_stats(&w->at[i]).blocks;
-        while (node_stats(&w->at[i]).blocks == before) {
+        const uint64_t asked = node_stats(&w->at[0]).blocks;
+        const uint64_t answered = node_stats(&w->at[i]).blocks;
+        while (node_stats(&w->at[0]).blocks == asked ||
+               node_stats(&w->at[i]).blocks == answered) {
             assert_true(ls_now(ls_runtime_threads()) < deadline);
             assert_mirrored(&w->at[0], w->at[i].id, 64 * KIB);
         }
