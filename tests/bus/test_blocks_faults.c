@@ -6,7 +6,7 @@
 #include "network_fixture.h"
 
 #include "base/seeds.h"
-#include "blocks_inside.h"
+#include "blocks_fixture.h"
 #include "lockstep/random.h"
 #include "test.h"
 
@@ -205,25 +205,6 @@ static void begin_member(struct cluster *c, size_t index)
     assert_ok(ls_thread_spawn(m->runtime, &m->thread, "node", member_main, m));
 }
 
-/* All have emitted, handlers are through, and what was lost has been told. */
-static void check_blocks(struct cluster *c, const struct site *m)
-{
-    ls_node *const node = m->node;
-    struct ls_node_stats stats;
-    ls_node_stats(node, &stats);
-    c->blocks += stats.blocks;
-    c->blocks_full += stats.blocks_full;
-    transport_lock(node->transport);
-    if (node->blocks != NULL) {
-        blocks_reap(node);
-        if (node->blocks->pool.n != 0)
-            fail_msg("seed %llu: %u blocks of node %zu did not come back",
-                     (unsigned long long)c->seed, node->blocks->pool.n,
-                     m->index + 1);
-    }
-    transport_unlock(node->transport);
-}
-
 static void end_member(struct site *m)
 {
     ls_mutex_lock(&m->mutex);
@@ -261,7 +242,10 @@ static void body(struct net *net)
     while (!all_have_emitted(c));
     for (size_t i = 0; i < MEMBERS; i++)
         if (!ls_host_is_dead(c->members[i].host))
-            check_blocks(c, &c->members[i]);
+            /* All have emitted, handlers are through, and what was lost has
+             * been told. */
+            assert_no_blocks(c->members[i].node, c->seed, c->members[i].index,
+                             &c->blocks, &c->blocks_full);
     for (size_t i = 0; i < MEMBERS; i++)
         end_member(&c->members[i]);
     for (size_t i = 0; i < MEMBERS; i++)

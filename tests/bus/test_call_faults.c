@@ -6,7 +6,7 @@
 #include "network_fixture.h"
 
 #include "base/seeds.h"
-#include "blocks_inside.h"
+#include "blocks_fixture.h"
 #include "lockstep/call.h"
 #include "lockstep/random.h"
 #include "test.h"
@@ -494,25 +494,6 @@ static void assert_nothing_open(const struct cluster *c)
     }
 }
 
-/* Nobody keeps anything any more. */
-static void assert_no_blocks(struct cluster *c, const struct life *life)
-{
-    ls_node *const node = life->node;
-    struct ls_node_stats stats;
-    ls_node_stats(node, &stats);
-    c->n_blocks += stats.blocks;
-    c->n_blocks_full += stats.blocks_full;
-    transport_lock(node->transport);
-    if (node->blocks != NULL) {
-        blocks_reap(node);
-        if (node->blocks->pool.n != 0)
-            fail_msg("seed %llu: %u blocks of node %zu did not come back",
-                     (unsigned long long)c->seed, node->blocks->pool.n,
-                     life->index + 1);
-    }
-    transport_unlock(node->transport);
-}
-
 static void storm(struct net *net)
 {
     struct cluster *c = net->self;
@@ -531,7 +512,8 @@ static void storm(struct net *net)
     assert_nothing_open(c);
     for (size_t i = 0; i < MEMBERS; i++)
         if (c->now[i] != NULL && c->now[i]->up)
-            assert_no_blocks(c, c->now[i]);
+            assert_no_blocks(c->now[i]->node, c->seed, c->now[i]->index,
+                             &c->n_blocks, &c->n_blocks_full);
     for (size_t i = 0; i < MEMBERS; i++)
         quit(c, i, false);
     for (size_t i = 0; i < c->n_lives; i++)

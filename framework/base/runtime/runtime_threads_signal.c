@@ -62,23 +62,22 @@ static void die_of(int number)
     _exit(128 + number); /* the first process of a container cannot die so */
 }
 
-/* The one that it was called with, sent twice. */
-static bool is_same(const ls_signals *watch, int number, int64_t now)
+/* Not for the one that it was called with, sent twice. */
+static bool is_for(const ls_signals *watch, int number, int64_t now)
 {
-    return watch->called && watch->number == number &&
-           now - watch->at < AGAIN_NS;
+    return sigismember(&watch->wanted, number) == 1 &&
+           !(watch->called && watch->number == number &&
+             now - watch->at < AGAIN_NS);
 }
 
 static void deliver(int number)
 {
     const int64_t now = ls_now(ls_runtime_threads());
     for (ls_signals *watch = watches; watch != NULL; watch = watch->next)
-        if (sigismember(&watch->wanted, number) == 1 && watch->called &&
-            !is_same(watch, number, now))
+        if (watch->called && is_for(watch, number, now))
             die_of(number);
     for (ls_signals *watch = watches; watch != NULL; watch = watch->next)
-        if (sigismember(&watch->wanted, number) == 1 &&
-            !is_same(watch, number, now)) {
+        if (is_for(watch, number, now)) {
             watch->called = !watch->each;
             watch->number = number;
             watch->at = now;

@@ -165,6 +165,7 @@ static int print_json(const char *node, const struct ls_checkpoint_blob *blob,
     int status = ls_writer_create(&out);
     if (status != LS_OK)
         return status;
+    const bool is_bytes = blob->form.type == LS_BLOB_BYTES;
     ls_write_map_begin(out);
     json_string(out, "event", "differs");
     json_string(out, "node", node);
@@ -175,10 +176,9 @@ static int print_json(const char *node, const struct ls_checkpoint_blob *blob,
         json_int(out, "n", (int64_t)found->n);
         json_int(out, "n_differ", (int64_t)found->n_differ);
     }
-    if (found->n_differ > 0 && blob->form.type != LS_BLOB_BYTES) {
+    if (found->n_differ > 0 && !is_bytes)
         json_int(out, "n_nan", (int64_t)found->n_nan);
-    }
-    if (found->n_differ > found->n_nan && blob->form.type != LS_BLOB_BYTES) {
+    if (found->n_differ > found->n_nan && !is_bytes) {
         json_double(out, "most", found->most);
         json_double(out, "mean", mean(found));
     }
@@ -307,13 +307,9 @@ int checkpoint_diff(const struct options *options)
     struct checkpoint_folder folder;
     struct diff diff = {.folder = &folder};
     int status = checkpoint_folder_open(&folder, options, NULL);
-    for (size_t i = 0; i < 2 && status == LS_OK; i++) {
-        int64_t epoch = LS_CHECKPOINT_NONE;
-        status = checkpoint_folder_epoch(&folder, i, &epoch);
-        if (status == LS_OK)
-            status = ls_checkpoints_manifest(folder.checkpoints, epoch,
-                                             &diff.sides[i].manifest);
-    }
+    for (size_t i = 0; i < 2 && status == LS_OK; i++)
+        status =
+            checkpoint_folder_manifest(&folder, i, &diff.sides[i].manifest);
     if (status == LS_OK)
         status = compare_all(&diff);
     if (status == LS_OK && options->json)

@@ -159,7 +159,6 @@ int checkpoint_export(const struct options *options)
 {
     struct checkpoint_folder folder;
     struct ls_checkpoint_manifest manifest = {.n_entries = 0};
-    int64_t epoch = LS_CHECKPOINT_NONE;
     if (!options->force && ls_file_exists(options->out))
         return ls_error(
             LS_EEXIST,
@@ -167,9 +166,7 @@ int checkpoint_export(const struct options *options)
             options->out);
     int status = checkpoint_folder_open(&folder, options, NULL);
     if (status == LS_OK)
-        status = checkpoint_folder_epoch(&folder, 0, &epoch);
-    if (status == LS_OK)
-        status = ls_checkpoints_manifest(folder.checkpoints, epoch, &manifest);
+        status = checkpoint_folder_manifest(&folder, 0, &manifest);
     if (status == LS_OK)
         status = export_epoch(&folder, &manifest);
     ls_checkpoint_manifest_clear(&manifest);

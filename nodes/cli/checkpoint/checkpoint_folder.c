@@ -213,6 +213,16 @@ int checkpoint_folder_epoch(const struct checkpoint_folder *folder, size_t i,
     return LS_OK;
 }
 
+int checkpoint_folder_manifest(const struct checkpoint_folder *folder, size_t i,
+                               struct ls_checkpoint_manifest *out)
+{
+    int64_t epoch = LS_CHECKPOINT_NONE;
+    const int status = checkpoint_folder_epoch(folder, i, &epoch);
+    return status == LS_OK
+               ? ls_checkpoints_manifest(folder->checkpoints, epoch, out)
+               : status;
+}
+
 /* ---- whether it is whole ------------------------------------------------- */
 
 /* Returns LS_OK if the status is one of a damage, which is noted. */

@@ -174,12 +174,9 @@ int checkpoint_show(const struct options *options)
 {
     struct checkpoint_folder folder;
     struct ls_checkpoint_manifest manifest = {.n_entries = 0};
-    int64_t epoch = LS_CHECKPOINT_NONE;
     int status = checkpoint_folder_open(&folder, options, NULL);
     if (status == LS_OK)
-        status = checkpoint_folder_epoch(&folder, 0, &epoch);
-    if (status == LS_OK)
-        status = ls_checkpoints_manifest(folder.checkpoints, epoch, &manifest);
+        status = checkpoint_folder_manifest(&folder, 0, &manifest);
     if (status == LS_OK)
         status = options->json ? show_json(&folder, &manifest)
                                : show_all(&folder, &manifest, NULL);

@@ -48,6 +48,11 @@ LS_MUST_USE int checkpoint_folder_find(const struct checkpoint_folder *folder,
 /* The i-th that the options ask for; the newest there is, if they name none. */
 LS_MUST_USE int checkpoint_folder_epoch(const struct checkpoint_folder *folder,
                                         size_t i, int64_t *epoch);
+/* Its manifest. out: ls_checkpoint_manifest_clear(). Errors: also those of
+ * ls_checkpoints_manifest(). */
+LS_MUST_USE int
+checkpoint_folder_manifest(const struct checkpoint_folder *folder, size_t i,
+                           struct ls_checkpoint_manifest *out);
 
 /* What one checkpoint is worth, after all its bytes were read. */
 struct checkpoint_health {
