@@ -272,9 +272,7 @@ static void driver_fini(ls_driver *driver)
 {
     driver_close_checkpoints(driver);
     trained_fini(&driver->trained);
-    if (driver->data_device != driver->device)
-        ls_device_close(&driver->data_device);
-    ls_device_close(&driver->device);
+    driver_close_devices(driver);
     ls_blobs_destroy(&driver->rank_blobs);
     ls_blobs_destroy(&driver->blobs);
 }

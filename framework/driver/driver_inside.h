@@ -66,6 +66,9 @@ int driver_backward(ls_driver *driver, double scale, bool sync, bool *stop);
 int driver_is_empty(ls_driver *driver, bool *out);
 void driver_close_checkpoints(ls_driver *driver);
 
+/* Those of the setup, if there are any. */
+void driver_close_devices(ls_driver *driver);
+
 /* Write the report, unless another rank of this process has. */
 void driver_report(struct driver_run *run, const struct ls_exception *what);
 

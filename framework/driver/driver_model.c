@@ -3,6 +3,15 @@
 
 #include <string.h>
 
+void driver_close_devices(ls_driver *driver)
+{
+    if (driver->data_device != driver->device)
+        ls_device_close(&driver->data_device);
+    driver->data_device = NULL;
+    ls_device_close(&driver->device);
+}
+
+/* Both, or none: who has no GPU tries again with another name. */
 static int open_devices(ls_driver *driver, const struct ls_driver_setup *setup)
 {
     const char *const model = setup->device != NULL ? setup->device : "cpu";
@@ -14,7 +23,11 @@ static int open_devices(ls_driver *driver, const struct ls_driver_setup *setup)
     else if (status == LS_OK)
         status =
             ls_device_open(&driver->data_device, driver->run->runtime, data);
-    return status == LS_OK ? ls_device_bind_thread(driver->device) : status;
+    if (status == LS_OK)
+        status = ls_device_bind_thread(driver->device);
+    if (status != LS_OK)
+        driver_close_devices(driver);
+    return status;
 }
 
 static int make_model(ls_driver *driver, const struct ls_driver_setup *setup)

@@ -67,8 +67,10 @@ static int print_line(ls_writer *value, char **line)
 static int replace(const char *path, const char *line)
 {
     char temporary[LS_PATH_MAX + LS_FILE_UNIQUE_MAX],
-        unique[LS_FILE_UNIQUE_MAX];
+        unique[LS_FILE_UNIQUE_MAX], target[LS_PATH_MAX];
     const struct ls_file_part part = {line, strlen(line)};
+    if (ls_file_read_link(path, target) == LS_OK)
+        return ls_error(LS_EEXIST, "it is a link, which is not replaced");
     ls_file_unique(unique);
     (void)snprintf(temporary, sizeof temporary, "%s.%s", path, unique);
     return ls_file_replace(path, temporary, &part, 1, false);

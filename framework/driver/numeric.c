@@ -1,23 +1,33 @@
 /* An array of numbers as one, or as all of them. */
 #include <math.h>
+#include <string.h>
 
 #include "lockstep/driver.h"
+
+/* Numbers that came in a message or a file may lie anywhere. */
+#define NUMBER(type, data, at)                                                 \
+    do {                                                                       \
+        type value;                                                            \
+        memcpy(&value, (const char *)(data) + (at) * sizeof value,             \
+               sizeof value);                                                  \
+        return (double)value;                                                  \
+    } while (0)
 
 static double number(enum ls_blob_type type, const void *data, size_t at)
 {
     switch (type) {
     case LS_BLOB_U8:
-        return ((const uint8_t *)data)[at];
+        NUMBER(uint8_t, data, at);
     case LS_BLOB_I32:
-        return ((const int32_t *)data)[at];
+        NUMBER(int32_t, data, at);
     case LS_BLOB_I64:
-        return (double)((const int64_t *)data)[at];
+        NUMBER(int64_t, data, at);
     case LS_BLOB_F32:
-        return (double)((const float *)data)[at];
+        NUMBER(float, data, at);
     case LS_BLOB_F64:
     case LS_BLOB_BYTES:
     default:
-        return ((const double *)data)[at];
+        NUMBER(double, data, at);
     }
 }
 

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* With one more, and LS_SLOTS_MAX times, their bytes still have a number. */
+#define COUNT_MAX (SIZE_MAX / sizeof(double) / LS_SLOTS_MAX - 1)
+
 static size_t size_of(enum ls_blob_type type)
 {
     return type == LS_BLOB_F32 ? sizeof(float) : sizeof(double);
@@ -71,6 +74,11 @@ static int list_parameters(struct trained *trained)
         const int status = check_parameter(trained, &new);
         if (status != LS_OK)
             return status;
+        if (ls_parameter_count(&new) > COUNT_MAX - trained->count)
+            return ls_error(LS_ELIMIT,
+                            "the model %s has too many numbers, with those of "
+                            "the parameter %s",
+                            trained->ops->name, new.name);
         trained->type = new.form.type;
         trained->parameters[trained->n++] = new;
         trained->count += ls_parameter_count(&new);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "line.h"
+#include "lockstep/file.h"
 #include "lockstep/log.h"
 #include "lockstep/queue.h"
 
@@ -328,6 +329,20 @@ TEST_WITH(the_first_cause_is_returned_and_reported_once, scratch_set_up,
     assert_has(report, "\"exc_global_rank\":2,\"exc_local_rank\":2,\"node\":2,"
                        "\"step\":\"\",\"text\":\"something ? broke\"}");
     free(report);
+}
+
+TEST_WITH(a_report_replaces_no_link, scratch_set_up, scratch_tear_down)
+{
+    const struct scratch *scratch = *state;
+    char path[96], target[LS_PATH_MAX];
+    uint32_t who = 0;
+    (void)snprintf(path, sizeof path, "%s/link", scratch->folder);
+    assert_ok(ls_file_symlink("elsewhere", path));
+    assert_fails(ls_driver_run(&(struct ls_driver_options){.report = path},
+                               fail_in_one, &who),
+                 LS_EHANDLER);
+    assert_ok(ls_file_read_link(path, target));
+    assert_string_equal(target, "elsewhere");
 }
 
 /* Rank 1 after rank 0, whose failure it does not see. */
@@ -717,6 +732,10 @@ TEST(parameters_that_are_none_are_refused)
     odd[2].name[0] = 'c';
     n_odd = LS_PARAMETERS_MAX + 1;
     assert_refused(&ops, NULL, 0, LS_ELIMIT, "more than 192");
+    n_odd = 33; /* 2^62 bytes each: in all, 2^62 more than 0 modulo 2^64 */
+    odd[0].form = odd[1].form = odd[2].form =
+        (struct ls_blob_form){LS_BLOB_F32, 1, {UINT64_C(1) << 60}};
+    assert_refused(&ops, NULL, 0, LS_ELIMIT, "too many numbers");
     ops = line_ops;
     ops.init = fail_init;
     assert_refused(&ops, NULL, 0, LS_EIO, "the model line: no weights");
@@ -808,6 +827,18 @@ TEST(numbers_of_every_type)
     assert_ok(ls_numeric(&(struct ls_blob_form){LS_BLOB_F64, 1, {0}}, f64,
                          LS_REDUCE_NONE, out, 2, &n));
     assert_int_equal(n, 0);
+}
+
+TEST(numbers_need_not_be_aligned)
+{
+    static const double numbers[] = {1.5, -2.5};
+    char raw[sizeof numbers + 1];
+    double out;
+    size_t n;
+    memcpy(raw + 1, numbers, sizeof numbers);
+    assert_ok(ls_numeric(&(struct ls_blob_form){LS_BLOB_F64, 1, {2}}, raw + 1,
+                         LS_REDUCE_SUM, &out, 1, &n));
+    assert_true(out == -1.0);
 }
 
 TEST(what_are_not_numbers_is_refused)

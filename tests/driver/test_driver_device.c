@@ -57,6 +57,20 @@ TEST(batches_are_in_the_memory_of_their_device)
     assert_int_equal(fake_cuda_n_alive(), 0);
 }
 
+static int fall_back(void *self, ls_driver *driver)
+{
+    (void)self;
+    CHECK_FAILS(set_up(driver, "cuda:0", "cuda:99"), LS_ENOENT);
+    CHECK(ls_driver_device(driver) == NULL);
+    return set_up(driver, "cuda:0", "cpu");
+}
+
+TEST(who_lacks_a_device_may_take_another)
+{
+    assert_ok(run_threads(1, fall_back, NULL));
+    assert_int_equal(fake_cuda_n_alive(), 0);
+}
+
 static int share(void *self, ls_driver *driver)
 {
     (void)self;

@@ -50,7 +50,8 @@ struct ls_driver_options {
                           * from it */
     int timeout_ms;      /* of each collective; 0: 60000 */
     /* A file for the report of the first cause, one line of JSON; replaced if
-     * it exists. NULL: no report. Borrow: until the run returns. */
+     * it exists, but for a link, as /dev/stderr is one. NULL: no report.
+     * Borrow: until the run returns. */
     const char *report;
 };
 
@@ -132,7 +133,7 @@ struct ls_driver_setup {
 };
 
 /* Make the model and its optimisers. All ranks call it, and begin with the
- * values of rank 0. Once.
+ * values of rank 0. Once; after an error of ls_device_open(), again.
  * Errors: LS_ESTATE there is a model; LS_EINVAL a parameter's name or form, or
  *         it is listed twice; an optimiser has none, or one that does not
  *         exist or has another; LS_ELIMIT too many parameters or slots; what
@@ -196,7 +197,7 @@ enum ls_reduce {
 };
 /* What an array of numbers in host memory comes to: one number, or with
  * LS_REDUCE_NONE all of them. One element is itself, whatever the reduction.
- * data:   of the form, which is not of bytes; read in order.
+ * data:   of the form, which is not of bytes; read in order; aligned or not.
  * out:    room for `capacity` doubles.
  * n:      how many were written.
  * Errors: LS_EINVAL the form, the reduction, or a minimum, maximum or mean of
