@@ -123,6 +123,14 @@ TEST(a_text_is_never_cut_inside_of_a_character)
     }
 }
 
+TEST(bytes_that_are_no_characters_are_replaced)
+{
+    (void)ls_error(LS_EIO, "opening caf\xe9 and café: %s", "\xff\xf0\x9f");
+    assert_string_equal(ls_error_text(), "opening caf? and café: ???");
+    (void)ls_error_at(LS_EIO, "in \xc3");
+    assert_string_equal(ls_error_text(), "in ?: opening caf? and café: ???");
+}
+
 TEST(error_from_gives_the_code_and_the_reason)
 {
     static const struct {

@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "thread_state.h"
+#include "utf8.h"
 
 const char *ls_status_name(int status)
 {
@@ -65,6 +67,21 @@ static void drop_half_character(char *text)
         text[start - 1] = '\0';
 }
 
+/* Names of files and words of peers may be any bytes, and a text goes where
+ * only characters can: into reports, messages, JSON. */
+static void replace_what_is_no_character(char *text)
+{
+    while (*text != '\0') {
+        const bool is_ascii = (unsigned char)*text < 0x80;
+        size_t n = is_ascii ? 1 : ls_utf8_character(text, strlen(text));
+        if (n == 0) {
+            *text = '?';
+            n = 1;
+        }
+        text += n;
+    }
+}
+
 /* Made beside the last text and copied then: the arguments may point into
  * it. */
 static void keep_text(const char *tail, const char *format, va_list arguments)
@@ -79,6 +96,7 @@ static void keep_text(const char *tail, const char *format, va_list arguments)
             (size_t)snprintf(text + length, sizeof text - length, ": %s", tail);
     if (length >= sizeof text)
         drop_half_character(text);
+    replace_what_is_no_character(text);
     memcpy(thread_state()->error.text, text, strlen(text) + 1);
 }
 
