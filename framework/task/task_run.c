@@ -151,7 +151,7 @@ static void iterate(ls_task *task, uint64_t n_iterations)
 int ls_pipeline_finish(const struct pipeline *pipeline, ls_task *task,
                        int status)
 {
-    int first = LS_OK;
+    struct ls_failure first = {.status = LS_OK};
     for (size_t i = pipeline->n; i-- > 0;) {
         const struct ls_middleware *what = &pipeline->parts[i]->what;
         if (!pipeline->parts[i]->active || what->finish == NULL)
@@ -159,12 +159,14 @@ int ls_pipeline_finish(const struct pipeline *pipeline, ls_task *task,
         ls_log_set_step(what->name);
         atomic_store(&task->pool.lanes[0].doing, what->name);
         const int own =
-            what->finish(what->self, task, status < 0 ? status : first);
+            what->finish(what->self, task, status < 0 ? status : first.status);
         atomic_store(&task->pool.lanes[0].doing, NULL);
-        if (first == LS_OK && own < 0)
-            first = ls_error_at(own, "the end of step %s", what->name);
+        if (first.status == LS_OK && own < 0)
+            ls_failure_keep(&first,
+                            ls_error_at(own, "the end of step %s", what->name));
     }
-    return first;
+    /* Those after it may have left a text of their own. */
+    return ls_failure_return(&first);
 }
 
 static void end(ls_task *task, bool ran)
