@@ -63,6 +63,17 @@ static int check_spec(const struct agent *agent)
     return LS_OK;
 }
 
+int agent_plugin_error(const struct ls_plugin *plugin, int status,
+                       const char *where)
+{
+    if (status == LS_OK)
+        return LS_OK;
+    if (ls_error_text()[0] == '\0')
+        (void)ls_error(status, "it returned %d, %s, and left no error text",
+                       status, ls_status_name(status));
+    return ls_error_at(status, "plugin %s: %s", plugin->name, where);
+}
+
 /* State for a plugin: zeroed, and never of no size. */
 static void *new_state(size_t bytes)
 {
@@ -76,13 +87,15 @@ static int init_env(struct agent *agent, const struct plan *plan, uint64_t life,
     const struct ls_env_ops *ops = agent->plugin->env;
     void *state = new_state(ops->state_bytes);
     if (state == NULL)
-        return ls_error(LS_ENOMEM, "plugin %s: env", agent->plugin->name);
+        return ls_error(LS_ENOMEM, "plugin %s: env: no memory for %zu bytes",
+                        agent->plugin->name, ops->state_bytes);
     seed_env(&env->noise, life, node_id, index);
     const uint64_t seed = ls_rng_next(&env->noise);
+    ls_error_clear();
     const int status = ops->init(state, plan->env, seed);
     if (status != LS_OK) {
         free(state);
-        return ls_error_at(status, "plugin %s: env", agent->plugin->name);
+        return agent_plugin_error(agent->plugin, status, "env");
     }
     env->state = state; /* from here on fini is owed */
     if (index == 0) {
@@ -98,12 +111,14 @@ static int init_policy(const struct agent *agent, const struct plan *plan,
     const struct ls_policy_ops *ops = agent->plugin->policy;
     void *state = new_state(ops->state_bytes);
     if (state == NULL)
-        return ls_error(LS_ENOMEM, "plugin %s: policy", agent->plugin->name);
+        return ls_error(LS_ENOMEM, "plugin %s: policy: no memory for %zu bytes",
+                        agent->plugin->name, ops->state_bytes);
+    ls_error_clear();
     const int status = ops->init(state, plan->policy, &agent->spec,
                                  seed_of_policy(plan->seed));
     if (status != LS_OK) {
         free(state);
-        return ls_error_at(status, "plugin %s: policy", agent->plugin->name);
+        return agent_plugin_error(agent->plugin, status, "policy");
     }
     *out = state;
     return LS_OK;

@@ -110,11 +110,11 @@ static int begin_episode(struct play *play, size_t row)
     struct agent_env *env = &agent->envs[play->first + row];
     if (env->begun)
         return LS_OK;
+    ls_error_clear();
     const int status =
         agent->plugin->env->reset(env->state, observation_of(play, row));
     if (status != LS_OK)
-        return ls_error_at(status, "plugin %s: env: reset",
-                           agent->plugin->name);
+        return agent_plugin_error(agent->plugin, status, "env: reset");
     env->begun = true;
     env->episode_return = 0.0;
     return LS_OK;
@@ -139,10 +139,9 @@ static int act(struct play *play, bool explore)
                                 .noise = agent->noise,
                                 .actions = agent->actions,
                                 .extras = agent->extras};
+    ls_error_clear();
     const int status = agent->plugin->policy->act(agent->policy, &rows);
-    return status == LS_OK ? LS_OK
-                           : ls_error_at(status, "plugin %s: policy: act",
-                                         agent->plugin->name);
+    return agent_plugin_error(agent->plugin, status, "policy: act");
 }
 
 /* What the step began with; where its observation goes. */
@@ -171,11 +170,12 @@ static int step(struct play *play, size_t row)
     unsigned char *next = keep_before(play, row);
     float reward = 0.0f;
     bool terminated = false, truncated = false;
+    ls_error_clear();
     const int status = agent->plugin->env->step(
         env->state, agent->actions + row * agent->action_bytes, next, &reward,
         &terminated, &truncated);
     if (status != LS_OK)
-        return ls_error_at(status, "plugin %s: env: step", agent->plugin->name);
+        return agent_plugin_error(agent->plugin, status, "env: step");
     memcpy(observation_of(play, row), next, agent->observation_bytes);
     if (play->trajectories != NULL) {
         const struct ls_trajectory *kept = &play->trajectories[row];

@@ -1,5 +1,6 @@
 /* The state of an agent as values: what others act by, what learning goes on
  * from, and all of it. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,11 +12,11 @@ static int write_part(const struct ls_plugin *plugin, const char *name,
                       int (*save)(const void *state, ls_writer *out),
                       const void *state, ls_writer *out)
 {
+    char where[128];
     ls_write_string(out, name);
-    const int status = save(state, out);
-    return status == LS_OK
-               ? LS_OK
-               : ls_error_at(status, "plugin %s: %s: save", plugin->name, name);
+    (void)snprintf(where, sizeof where, "%s: save", name);
+    ls_error_clear();
+    return agent_plugin_error(plugin, save(state, out), where);
 }
 
 static int write_parts(const struct ls_plugin *plugin,
@@ -33,12 +34,13 @@ static int read_part(const struct ls_plugin *plugin, const char *name,
                      int (*load)(void *state, const ls_value *in), void *state,
                      const ls_value *in)
 {
+    char where[128];
+    (void)snprintf(where, sizeof where, "%s: load", name);
+    ls_error_clear();
     /* A part that is not there is no file that is not there. */
     const int status =
         in == NULL ? ls_error(LS_EPROTO, "it is missing") : load(state, in);
-    return status == LS_OK
-               ? LS_OK
-               : ls_error_at(status, "plugin %s: %s: load", plugin->name, name);
+    return agent_plugin_error(plugin, status, where);
 }
 
 static int read_parts(const struct ls_plugin *plugin,
@@ -65,12 +67,11 @@ static int take_written(ls_writer *writer, struct ls_bytes *out)
 int agent_save(struct agent *agent, struct ls_bytes *out)
 {
     ls_writer_clear(agent->writer);
+    ls_error_clear();
     int status = agent->plugin->policy->save(agent->policy, agent->writer);
     if (status == LS_OK)
         status = take_written(agent->writer, out);
-    return status == LS_OK ? LS_OK
-                           : ls_error_at(status, "plugin %s: policy: save",
-                                         agent->plugin->name);
+    return agent_plugin_error(agent->plugin, status, "policy: save");
 }
 
 static int read_value(ls_document **out, const struct ls_bytes *in)
@@ -84,13 +85,13 @@ int agent_load(struct agent *agent, const struct ls_bytes *in)
 {
     ls_document *document = NULL;
     int status = read_value(&document, in);
-    if (status == LS_OK)
+    if (status == LS_OK) {
+        ls_error_clear();
         status = agent->plugin->policy->load(agent->policy,
                                              ls_document_root(document));
+    }
     ls_document_destroy(&document);
-    return status == LS_OK ? LS_OK
-                           : ls_error_at(status, "plugin %s: policy: load",
-                                         agent->plugin->name);
+    return agent_plugin_error(agent->plugin, status, "policy: load");
 }
 
 /* What learning goes on from ----------------------------------------------- */

@@ -136,6 +136,91 @@ static int find(struct search *search, const char *name, const char *folder)
                     near ? "\"?" : "", search->tried);
 }
 
+/* The function that a table lacks, of those that are called without asking. */
+static const char *missing_function(const struct ls_env_ops *env,
+                                    const struct ls_policy_ops *policy)
+{
+    const struct {
+        bool is_there;
+        const char *name;
+    } needed[] = {
+        {env->init != NULL, "env.init"},
+        {env->fini != NULL, "env.fini"},
+        {env->spec != NULL, "env.spec"},
+        {env->reset != NULL, "env.reset"},
+        {env->step != NULL, "env.step"},
+        {policy->init != NULL, "policy.init"},
+        {policy->fini != NULL, "policy.fini"},
+        {policy->act != NULL, "policy.act"},
+        {policy->learn != NULL, "policy.learn"},
+        {policy->save != NULL, "policy.save"},
+        {policy->load != NULL, "policy.load"},
+    };
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+        if (!needed[i].is_there)
+            return needed[i].name;
+    return NULL;
+}
+
+static int check_parts(const char *path, const char *whose,
+                       const struct ls_state_part *parts, size_t n)
+{
+    if (n > 0 && parts == NULL)
+        return ls_error(LS_EMISMATCH, "%s: %s.n_parts is %zu, and parts NULL",
+                        path, whose, n);
+    for (size_t i = 0; i < n; i++) {
+        if (parts[i].name == NULL || parts[i].save == NULL ||
+            parts[i].load == NULL)
+            return ls_error(LS_EMISMATCH,
+                            "%s: %s.parts[%zu] lacks its name, save() or "
+                            "load()",
+                            path, whose, i);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(parts[k].name, parts[i].name) == 0)
+                return ls_error(LS_EMISMATCH,
+                                "%s: two of %s.parts are named "
+                                "%s",
+                                path, whose, parts[i].name);
+    }
+    return LS_OK;
+}
+
+static int check_hooks(const char *path, const struct ls_policy_ops *policy)
+{
+    if (policy->n_hooks > 0 && policy->hooks == NULL)
+        return ls_error(LS_EMISMATCH,
+                        "%s: policy.n_hooks is %zu, and hooks NULL", path,
+                        policy->n_hooks);
+    for (size_t i = 0; i < policy->n_hooks; i++) {
+        const struct ls_policy_hook *hook = &policy->hooks[i];
+        if (hook->name == NULL || hook->fn == NULL)
+            return ls_error(LS_EMISMATCH,
+                            "%s: policy.hooks[%zu] lacks its name or fn()",
+                            path, i);
+        if ((unsigned)hook->position > LS_AFTER_RUN)
+            return ls_error(LS_EMISMATCH,
+                            "%s: policy.hooks[%zu], %s, has no position of "
+                            "enum ls_hook_position",
+                            path, i, hook->name);
+    }
+    return LS_OK;
+}
+
+/* What is missing would be a crash in the middle of a run. */
+static int check_ops(const char *path, const struct ls_plugin *table)
+{
+    const struct ls_env_ops *env = table->env;
+    const struct ls_policy_ops *policy = table->policy;
+    const char *missing = missing_function(env, policy);
+    if (missing != NULL)
+        return ls_error(LS_EMISMATCH, "%s: its table has no %s()", path,
+                        missing);
+    int status = check_parts(path, "env", env->parts, env->n_parts);
+    if (status == LS_OK)
+        status = check_parts(path, "policy", policy->parts, policy->n_parts);
+    return status == LS_OK ? check_hooks(path, policy) : status;
+}
+
 static int check_table(const struct plugin *plugin)
 {
     const struct ls_plugin *table = plugin->table;
@@ -159,7 +244,7 @@ static int check_table(const struct plugin *plugin)
                         "policy",
                         plugin->path,
                         table->env == NULL ? "environment" : "policy");
-    return LS_OK;
+    return check_ops(plugin->path, table);
 }
 
 static int open_plugin(struct plugin *plugin)

@@ -1,6 +1,7 @@
 #include "teacher.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lockstep/log.h"
@@ -111,10 +112,15 @@ int teacher_load(struct teacher *teacher, const struct ls_learner_place *place,
 static int add_all(const struct ls_learn_info *from, ls_learner_info *info)
 {
     int status = LS_OK;
-    for (size_t i = 0; i < from->n && i < LS_LEARN_INFO_MAX && status == LS_OK;
-         i++)
-        status = ls_learner_info_add(info, from->items[i].name,
-                                     from->items[i].value);
+    if (from->n > LS_LEARN_INFO_MAX)
+        return ls_error(LS_EHANDLER, "it reports %zu figures, over %d", from->n,
+                        LS_LEARN_INFO_MAX);
+    for (size_t i = 0; i < from->n && status == LS_OK; i++) {
+        const char *const name = from->items[i].name;
+        status = name != NULL
+                     ? ls_learner_info_add(info, name, from->items[i].value)
+                     : ls_error(LS_EHANDLER, "figure %zu has no name", i);
+    }
     return status;
 }
 
@@ -131,12 +137,15 @@ static int run_hooks(struct teacher *teacher, size_t device,
         if (hook->position != position ||
             (often && hook->every > 0 && iter % hook->every != 0))
             continue;
+        ls_error_clear();
         status = hook->fn(policy_of(teacher, device), iter, &said);
         if (status == LS_OK && info != NULL)
             status = add_all(&said, info);
-        if (status != LS_OK)
-            (void)ls_error_at(status, "plugin %s: hook %s",
-                              teacher->agent->plugin->name, hook->name);
+        if (status != LS_OK) {
+            char where[128];
+            (void)snprintf(where, sizeof where, "hook %s", hook->name);
+            (void)agent_plugin_error(teacher->agent->plugin, status, where);
+        }
     }
     return status;
 }
@@ -210,11 +219,11 @@ static int learn(struct teacher *teacher, const struct ls_learner_place *place,
                                              rank_of(teacher, place->device),
                                          .is_given_up = teacher->is_given_up,
                                          .self = teacher->self};
-    const int status = teacher->agent->plugin->policy->learn(
-        policy_of(teacher, place->device), &batch, said);
-    return status == LS_OK ? LS_OK
-                           : ls_error_at(status, "plugin %s: policy: learn",
-                                         teacher->agent->plugin->name);
+    const struct ls_plugin *const plugin = teacher->agent->plugin;
+    ls_error_clear();
+    const int status =
+        plugin->policy->learn(policy_of(teacher, place->device), &batch, said);
+    return agent_plugin_error(plugin, status, "policy: learn");
 }
 
 static int learn_pass(struct teacher *teacher,
@@ -249,7 +258,8 @@ int teacher_learn(struct teacher *teacher, const struct ls_learner_place *place,
     if (teacher->is_given_up != NULL && teacher->is_given_up(teacher->self))
         return LS_OK; /* and it stays in doubt */
     if (status == LS_OK)
-        status = add_all(&said, info);
+        status = agent_plugin_error(teacher->agent->plugin,
+                                    add_all(&said, info), "policy: learn");
     if (status == LS_OK)
         status = take_td_errors(loaded, n_steps, info, priorities);
     teacher->is_doubtful[place->device] = status != LS_OK;

@@ -353,6 +353,39 @@ TEST(what_fails_on_a_thread_is_said)
     close_player(&player);
 }
 
+static int silent_step(void *env, const void *action, void *observation,
+                       float *reward, bool *terminated, bool *truncated)
+{
+    (void)env;
+    (void)action;
+    (void)observation;
+    (void)reward;
+    (void)terminated;
+    (void)truncated;
+    return LS_EIO;
+}
+
+TEST(what_fails_without_a_text_has_no_other_text)
+{
+    struct ls_env_ops ops = cartpole_env;
+    const struct ls_plugin weak = {.name = "weak",
+                                   .version = "1",
+                                   .env = &ops,
+                                   .policy = &cartpole_policy};
+    struct player player;
+    ops.step = silent_step;
+    open_player(&player, 1, 1);
+    player.agent.plugin = &weak;
+    (void)ls_error(LS_ENOENT, "something of yesterday");
+    assert_fails(agent_collect(&player.agent, 0, 1, player.views, 1, NULL,
+                               &player.played),
+                 LS_EIO);
+    assert_string_equal(ls_error_text(),
+                        "plugin weak: env: step: it returned -16, LS_EIO, and "
+                        "left no error text");
+    close_player(&player);
+}
+
 TEST(what_cannot_be_saved_begins_an_episode)
 {
     struct ls_env_ops forgetful = cartpole_env;

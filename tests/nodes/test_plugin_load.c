@@ -98,6 +98,40 @@ TEST(half_a_plugin_is_refused)
     assert_refused("half", LS_EMISMATCH, "brings no policy");
 }
 
+TEST(what_a_table_lacks_is_named)
+{
+    static const struct {
+        const char *gap, *because;
+    } cases[] = {
+        {"env.init", "no env.init()"},
+        {"env.fini", "no env.fini()"},
+        {"env.spec", "no env.spec()"},
+        {"env.reset", "no env.reset()"},
+        {"env.step", "no env.step()"},
+        {"policy.init", "no policy.init()"},
+        {"policy.fini", "no policy.fini()"},
+        {"policy.act", "no policy.act()"},
+        {"policy.learn", "no policy.learn()"},
+        {"policy.save", "no policy.save()"},
+        {"policy.load", "no policy.load()"},
+        {"env.parts", "env.n_parts is 2, and parts NULL"},
+        {"policy.parts", "policy.n_parts is 2, and parts NULL"},
+        {"policy.hooks", "policy.n_hooks is 1, and hooks NULL"},
+        {"a part's load", "env.parts[0] lacks its name, save() or load()"},
+        {"a name of its own", "two of env.parts are named a"},
+        {"a hook's fn", "policy.hooks[0] lacks its name or fn()"},
+        {"a position", "policy.hooks[0], h, has no position"},
+    };
+    struct plugin *plugin = NULL;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(setenv("GAP", cases[i].gap, 1), 0);
+        assert_refused("gaps", LS_EMISMATCH, cases[i].because);
+    }
+    assert_int_equal(unsetenv("GAP"), 0);
+    assert_ok(plugin_load(&plugin, "gaps", ""));
+    plugin_unload(&plugin);
+}
+
 TEST(file_that_is_no_library_is_refused)
 {
     assert_refused("/etc/passwd", LS_EMISMATCH, "not a plugin");

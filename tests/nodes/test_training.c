@@ -406,6 +406,40 @@ TEST(a_hook_that_fails_ends_it)
     assert_int_equal(course.pupil.calls, 0);
 }
 
+static size_t n_figures;
+
+static int learn_wordily(void *policy, const struct ls_learn_batch *batch,
+                         struct ls_learn_info *info)
+{
+    (void)policy;
+    (void)batch;
+    info->n = n_figures; /* none of which has a name */
+    return LS_OK;
+}
+
+TEST(figures_that_are_none_end_it)
+{
+    static const struct {
+        size_t n;
+        const char *because;
+    } cases[] = {{1, "policy: learn: figure 0 has no name"},
+                 {LS_LEARN_INFO_MAX + 1, "it reports 17 figures, over 16"},
+                 {SIZE_MAX, "figures, over 16"}};
+    struct ls_policy_ops ops = policy_ops;
+    const struct ls_plugin wordy = {.name = "wordy", .policy = &ops};
+    ops.learn = learn_wordily;
+    course.agent.plugin = &wordy;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        n_figures = cases[i].n;
+        start();
+        if (i == 0)
+            add_item(1, 0.0f);
+        assert_fails(learn_items(), LS_EHANDLER);
+        assert_error_has(cases[i].because);
+        training_stop(&course.training);
+    }
+}
+
 /* What was said of the last update, as an event has it. */
 struct heard {
     ls_mutex mutex;

@@ -49,6 +49,12 @@ struct agent {
     struct agent_threads *threads; /* own; NULL: there is the caller's alone */
 };
 
+/* What a function of the plugin returned, with its name and `where` in front of
+ * the text. ls_error_clear() before the call: one that left no text is told by
+ * its status, and not by what went wrong before. */
+int agent_plugin_error(const struct ls_plugin *plugin, int status,
+                       const char *where);
+
 /* Make n_envs environments (>= 1) and the policy from the plan's sections.
  * generation: how often the node was started before.
  * Problems that the plugin notes about them are in the configuration's report.

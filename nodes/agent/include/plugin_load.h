@@ -15,7 +15,8 @@ struct plugin;
  * out:    own; written on success only; give it to plugin_unload().
  * Errors: LS_ENOENT not found: the text lists where was looked; LS_EMISMATCH
  *         found, but no plugin, or of another ABI: the text says which is
- *         needed and what to do; LS_ENOMEM. */
+ *         needed and what to do; or its table lacks something: the text says
+ *         what; LS_ENOMEM. */
 LS_MUST_USE int plugin_load(struct plugin **out, const char *name,
                             const char *folder);
 /* Nothing of the plugin may be in use. NULL and pointer to NULL are fine. */

@@ -9,7 +9,8 @@
  * may hold many states. nodes/plugins/cartpole is the example to copy.
  *
  * Functions that return int return LS_OK, or a negative status with a sentence
- * left by ls_error(); the node then fails with both.
+ * left by ls_error(); the node then fails with both. All functions of a table
+ * must be there, but for tensor().
  * Arrays between the framework and a plugin are in C order, row after row, each
  * aligned for its element type. */
 #ifndef LOCKSTEP_PLUGIN_H
