@@ -763,6 +763,18 @@ TEST(options_out_of_range_are_refused)
     stop(&rooms);
 }
 
+TEST(a_world_that_is_not_complete_has_no_room_of_all)
+{
+    struct ls_node_options options;
+    ls_node *node;
+    ls_node_options_init(&options);
+    options.bind = "inproc://room-early";
+    options.world_size = 3;
+    assert_ok(ls_node_create(&node, &options));
+    refused(node, NULL, LS_ESTATE, "1 of 3 nodes are ready");
+    ls_node_destroy(&node);
+}
+
 TEST(a_node_has_one_room_of_a_name)
 {
     static struct rooms rooms;

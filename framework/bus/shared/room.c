@@ -59,6 +59,14 @@ static int add_all_ready(ls_room *room)
         if (members[i].state == LS_MEMBER_READY)
             add_member(room, members[i].id);
     add_member(room, ls_node_id(room->node));
+    /* A room of those who are there by chance would fold without the others,
+     * and nobody would notice. */
+    if (room->n < ls_node_world_size(room->node))
+        return ls_error(LS_ESTATE,
+                        "room \"%s\": the world is not complete, %u of %u "
+                        "nodes are ready: start the node first, or list the "
+                        "members",
+                        room->name, room->n, ls_node_world_size(room->node));
     return LS_OK;
 }
 
@@ -89,10 +97,11 @@ static int set_members(ls_room *room, const struct ls_room_options *options)
 
 static int make(ls_room *room, const struct ls_room_options *options)
 {
-    int status = check_name(options->name);
+    const char *const name = options->name != NULL ? options->name : "room";
+    int status = check_name(name);
     if (status != LS_OK)
         return status;
-    (void)snprintf(room->name, sizeof room->name, "%s", options->name);
+    (void)snprintf(room->name, sizeof room->name, "%s", name);
     status = set_members(room, options);
     if (status != LS_OK)
         return status;

@@ -71,7 +71,8 @@ LS_API void ls_room_options_init(struct ls_room_options *options);
  *         host or in another container, or the system has no such memory; all
  *         members are told, and none has one; LS_ETIMEDOUT members did not
  *         come: the text names them; LS_ELOST a member is lost; LS_EINVAL an
- *         option; LS_EMISMATCH the others have another list of members;
+ *         option; LS_ESTATE no members are listed, and the world is not
+ *         complete; LS_EMISMATCH the others have another list of members;
  *         LS_EEXIST this node has a room of this name; LS_ENOMEM; LS_EIO;
  *         LS_ECLOSED. */
 LS_MUST_USE LS_API int ls_room_create(ls_room **out, ls_node *node,
