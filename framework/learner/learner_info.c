@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TD_ERROR "td_error"
+
 enum rule { RULE_MEAN, RULE_MIN, RULE_MAX };
 
 struct number {
@@ -145,8 +147,14 @@ int ls_learner_info_merge(ls_learner_info *info, const ls_learner_info *from)
             return status;
         add(number, from->numbers[i].value, from->numbers[i].count);
     }
-    return ls_learner_info_add_td_errors(info, from->td_errors,
-                                         from->n_td_errors);
+    /* First room, then from where: an info may be added to itself. */
+    const size_t n = from->n_td_errors;
+    const int status = n <= SIZE_MAX - info->n_td_errors
+                           ? reserve(info, info->n_td_errors + n)
+                           : ls_error(LS_ENOMEM, "no memory for TD errors");
+    return status == LS_OK
+               ? ls_learner_info_add_td_errors(info, from->td_errors, n)
+               : status;
 }
 
 void ls_learner_info_swap(ls_learner_info *one, ls_learner_info *other)
@@ -193,18 +201,28 @@ const double *ls_learner_info_td_errors(const ls_learner_info *info, size_t *n)
     return *n > 0 ? info->td_errors : NULL;
 }
 
+/* A figure of that name gives way to the errors themselves: a map has each key
+ * once. */
+static bool is_hidden(const ls_learner_info *info, size_t at)
+{
+    return info->n_td_errors > 0 &&
+           strcmp(info->numbers[at].name, TD_ERROR) == 0;
+}
+
 void ls_learner_info_write(const ls_learner_info *info, ls_writer *writer)
 {
-    const bool has_td_errors = info->n_td_errors > 0;
-    ls_write_map(writer, (uint32_t)info->n + has_td_errors);
+    ls_write_map_begin(writer);
     for (size_t i = 0; i < info->n; i++) {
+        if (is_hidden(info, i))
+            continue;
         ls_write_string(writer, info->numbers[i].name);
         ls_write_double(writer, value_of(&info->numbers[i]));
     }
-    if (!has_td_errors)
-        return;
-    ls_write_string(writer, "td_error");
-    ls_write_array(writer, (uint32_t)info->n_td_errors);
-    for (size_t i = 0; i < info->n_td_errors; i++)
-        ls_write_double(writer, info->td_errors[i]);
+    if (info->n_td_errors > 0) {
+        ls_write_string(writer, TD_ERROR);
+        ls_write_array(writer, (uint32_t)info->n_td_errors);
+        for (size_t i = 0; i < info->n_td_errors; i++)
+            ls_write_double(writer, info->td_errors[i]);
+    }
+    ls_write_map_end(writer);
 }

@@ -114,6 +114,22 @@ TEST(td_errors_are_joined_in_order)
     ls_learner_info_destroy(&one);
 }
 
+TEST(an_info_may_be_added_to_itself)
+{
+    ls_learner_info *info = new_info();
+    const double values[] = {1.0, 2.0, 3.0};
+    size_t n;
+    add(info, "loss", 2.0);
+    assert_ok(ls_learner_info_add_td_errors(info, values, 3));
+    assert_ok(ls_learner_info_merge(info, info));
+    assert_number(info, "loss", 2.0);
+    const double *const joined = ls_learner_info_td_errors(info, &n);
+    assert_int_equal(n, 6);
+    assert_memory_equal(joined, values, sizeof values);
+    assert_memory_equal(joined + 3, values, sizeof values);
+    ls_learner_info_destroy(&info);
+}
+
 TEST(clear_forgets_and_swap_exchanges)
 {
     ls_learner_info *one = new_info();
@@ -173,6 +189,9 @@ TEST(it_is_written_as_a_map)
     assert_written(info, "{\"loss\":0.5,\"max_ratio\":\"NaN\"}");
     const double values[] = {0.25, -1.5};
     assert_ok(ls_learner_info_add_td_errors(info, values, 2));
+    assert_written(info, "{\"loss\":0.5,\"max_ratio\":\"NaN\","
+                         "\"td_error\":[0.25,-1.5]}");
+    add(info, "td_error", 7.0); /* the errors themselves say more */
     assert_written(info, "{\"loss\":0.5,\"max_ratio\":\"NaN\","
                          "\"td_error\":[0.25,-1.5]}");
     ls_learner_info_destroy(&info);

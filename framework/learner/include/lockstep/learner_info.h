@@ -43,7 +43,7 @@ LS_MUST_USE LS_API int ls_learner_info_add_td_errors(ls_learner_info *info,
                                                      const double *values,
                                                      size_t n);
 
-/* Add everything that was added to `from`.
+/* Add everything that was added to `from`, which may be `info` itself.
  * Errors: LS_ELIMIT, LS_ENOMEM; info may then have some of it. */
 LS_MUST_USE LS_API int ls_learner_info_merge(ls_learner_info *info,
                                              const ls_learner_info *from);
@@ -66,7 +66,7 @@ LS_API const double *ls_learner_info_td_errors(const ls_learner_info *info,
                                                size_t *n);
 
 /* Write a map of names and numbers; if there are TD errors, also "td_error", an
- * array. */
+ * array, in place of a number of that name. */
 LS_API void ls_learner_info_write(const ls_learner_info *info,
                                   ls_writer *writer);
 
