@@ -69,6 +69,7 @@ static const struct ls_field fields[] = {
     INT(status),
     TEXT(endpoint),
     TEXT(weights),
+    TEXT(unsaved),
     TEXT(losses),
     TEXT(refusal),
     {"metrics", LS_FIELD_BLOCK,

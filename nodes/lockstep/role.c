@@ -109,6 +109,7 @@ void role_fill(const struct role *role, ls_task *task, struct report *out)
     if (role->member != NULL)
         member_report(role->member, out);
     (void)snprintf(out->weights, sizeof out->weights, "%s", role->weights);
+    (void)snprintf(out->unsaved, sizeof out->unsaved, "%s", role->unsaved);
     if (task == NULL)
         return;
     const struct ls_online_context *context =

@@ -63,7 +63,8 @@ struct role {
     bool hears_verdicts;
     struct ls_bytes first; /* own; an evaluator's environment as it began */
     bool learned;          /* the weights are worth keeping */
-    char weights[REPORT_PATH_MAX]; /* where they were written, or "" */
+    char weights[REPORT_PATH_MAX];    /* where they were written, or "" */
+    char unsaved[REPORT_UNSAVED_MAX]; /* why they could not be, or "" */
 };
 
 /* generation: how often the node was started before.

@@ -156,6 +156,10 @@ int role_save_weights(void *self, ls_task *task, int status)
     const int saved =
         training_save(role->training, &note, role->plan->folder, WEIGHTS_FINAL,
                       role->weights, sizeof role->weights);
+    /* The run ends with what ended it, and somebody looks for the weights. */
+    if (saved != LS_OK)
+        (void)snprintf(role->unsaved, sizeof role->unsaved, "%s",
+                       ls_error_text());
     return saved == LS_OK && status == LS_OK ? training_end(role->training)
                                              : saved;
 }

@@ -361,6 +361,11 @@ static void show_remains(const render *self)
                       output_count(lead->train_iter).text,
                       lead->train_iter == 1 ? "" : "s",
                       output_count(lead->env_step).text, lead->weights);
+    if (lead->unsaved[0] != '\0')
+        (void)fprintf(stderr,
+                      "  the weights after %s update%s are not saved: %s\n",
+                      output_count(lead->train_iter).text,
+                      lead->train_iter == 1 ? "" : "s", lead->unsaved);
 }
 
 bool render_is_unread(const render *self)

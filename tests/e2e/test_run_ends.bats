@@ -70,6 +70,21 @@ begin() {
     all_gone
 }
 
+@test "Ctrl-C where the weights cannot be saved: it is said" {
+    local kind
+    for kind in cartpole cartpole-service; do
+        start run run "$SOURCE_DIR/configs/$kind.yaml" "${endless[@]}" --json \
+            --out o
+        event run '"evaluation"'
+        mkdir o/1/policy.msgpack
+        kill -INT "${pid_of[run]}"
+        finish run
+        [ "$code" -eq 130 ]
+        said " are not saved: renaming to o/1/policy.msgpack: "
+        rm -r o run.out
+    done
+}
+
 @test "Ctrl-C as threads: exit 130" {
     start run run "$cartpole" "${endless[@]}" --json --as threads
     event run '"evaluation"'

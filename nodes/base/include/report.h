@@ -23,8 +23,9 @@ enum report_kind {
     REPORT_N_KINDS
 };
 
-#define REPORT_PATH_MAX   1024
-#define REPORT_LOSSES_MAX 1024
+#define REPORT_PATH_MAX    1024
+#define REPORT_LOSSES_MAX  1024
+#define REPORT_UNSAVED_MAX 512
 /* Who, and why: lockstep/node.h. */
 #define REPORT_REFUSAL_MAX 256
 /* More than all that a policy may say, with names of up to 100 bytes. */
@@ -77,6 +78,7 @@ struct report {
     int64_t status;
     char endpoint[LS_ENDPOINT_MAX + 1];
     char weights[REPORT_PATH_MAX];    /* the file; "": none was written */
+    char unsaved[REPORT_UNSAVED_MAX]; /* why it was not; "": it need not */
     char losses[REPORT_LOSSES_MAX];   /* a line for each event that lost some */
     char refusal[REPORT_REFUSAL_MAX]; /* the most frequent; "": there is none */
     struct report_metrics metrics;    /* of a learner: of the last steps */

@@ -24,6 +24,7 @@ struct work {
     bool listens;             /* to losses */
     bool done;                /* nobody will go on with this job */
     char weights[REPORT_PATH_MAX];
+    char unsaved[REPORT_UNSAVED_MAX];
 };
 
 static void destroy(void *work)
@@ -192,6 +193,9 @@ static int on_ended(void *work, const struct coordinator_end *end)
     struct work *self = work;
     const int status =
         end->policy != NULL ? keep_policy(self, end) : find_policy(self, end);
+    if (status != LS_OK)
+        (void)snprintf(self->unsaved, sizeof self->unsaved, "%s",
+                       ls_error_text());
     /* What was not saved the next life saves. */
     self->done = end->status == LS_OK && status == LS_OK;
     return status;
@@ -278,6 +282,7 @@ static void report(void *work, struct report *out)
 {
     struct work *self = work;
     (void)snprintf(out->weights, sizeof out->weights, "%s", self->weights);
+    (void)snprintf(out->unsaved, sizeof out->unsaved, "%s", self->unsaved);
     if (self->coordinator != NULL)
         fill(self, out);
 }
