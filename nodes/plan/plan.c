@@ -249,7 +249,10 @@ static void read_job(struct plan *plan, ls_config_section *root)
                           "a job's name has 1 to %d letters, digits and ._-",
                           LS_JOB_MAX);
     plan->seed = (uint64_t)ls_config_int(root, "seed", 0, 0, INT64_MAX);
-    plan->plugin = ls_config_string(root, "plugin", "");
+    const char *plugin = ls_config_string(root, "plugin", NULL);
+    if (plugin != NULL && plugin[0] == '\0')
+        ls_config_problem(root, "plugin", "the plugin has no name");
+    plan->plugin = plugin != NULL ? plugin : "";
 }
 
 static int read_out(struct plan *plan, ls_config_section *root)

@@ -108,6 +108,8 @@ TEST(what_is_wrong_is_told_with_its_place)
         {"nodes: [{role: learner}, {role: collector}]\n",
          "job.yaml:1:", "plugin"},
         {"plugin: p\n", "job.yaml", "nodes"},
+        {"plugin: ''\nnodes: [{role: learner}, {role: collector}]\n",
+         "job.yaml:1:9", "the plugin has no name"},
         {FIVE "sead: 1\n", "job.yaml:6:1", "did you mean \"seed\""},
         {"plugin: p\nnodes: [{role: lerner}, {role: collector}]\n",
          "job.yaml:2:16", "did you mean \"learner\""},
