@@ -51,16 +51,20 @@ static const struct plan_node *holder_of(const struct plan *plan,
     return NULL;
 }
 
+/* The one above it is nobody: in faults and recordings it stands for all, and
+ * as the leader of checkpoints for whoever is first. */
+#define ID_MAX (UINT32_MAX - 1)
+
 static void give_named_ids(struct plan *plan, const struct item *item,
                            bool *given)
 {
     for (size_t k = 0; k < item->n; k++) {
         const int64_t id = item->id + (int64_t)k;
-        if (id > UINT32_MAX) {
+        if (id > ID_MAX) {
             ls_config_problem(item->section, "id",
                               "%zu ids from %lld on go past the largest, %u",
                               item->n, (long long)item->id,
-                              (unsigned)UINT32_MAX);
+                              (unsigned)ID_MAX);
             return;
         }
         const struct plan_node *holder = holder_of(plan, given, (uint32_t)id);
@@ -341,7 +345,7 @@ static size_t read_shape(struct item *items, enum plan_role *roles, size_t n,
         roles[i] = (enum plan_role)ls_config_choice(
             item->section, "role", PLAN_COLLECTOR, plan_role_names);
         read_number(item);
-        item->id = ls_config_int(item->section, "id", -1, 0, UINT32_MAX);
+        item->id = ls_config_int(item->section, "id", -1, 0, ID_MAX);
         item->first = total;
         if (total + item->n > PLAN_NODES_MAX) {
             ls_config_problem(item->section, "count",

@@ -87,13 +87,13 @@ TEST(named_ids_are_kept_and_the_others_fill_the_gaps)
                      "  - role: evaluator\n"
                      "  - {role: collector, count: 2, id: 1}\n"
                      "  - {role: collector, count: 2}\n"
-                     "  - {role: learner, id: 4294967295}\n");
-    static const uint32_t ids[] = {0, 1, 2, 3, 4, UINT32_MAX};
+                     "  - {role: learner, id: 4294967294}\n");
+    static const uint32_t ids[] = {0, 1, 2, 3, 4, UINT32_MAX - 1};
     for (size_t i = 0; i < 6; i++)
         assert_int_equal(plan.nodes[i].id, ids[i]);
     assert_int_equal(plan.first, 5);
     size_t index = 99;
-    assert_ok(plan_find(&plan, UINT32_MAX, &index));
+    assert_ok(plan_find(&plan, UINT32_MAX - 1, &index));
     assert_int_equal(index, 5);
     assert_fails(plan_find(&plan, 77, &index), LS_EINVAL);
     assert_error_has("0, 1, 2, 3, 4");
@@ -123,8 +123,11 @@ TEST(what_is_wrong_is_told_with_its_place)
          "- {role: collector, id: 2, count: 2}\n",
          "job.yaml:4:25", "id 3 is given twice; a learner has it"},
         {"plugin: p\nnodes:\n- role: learner\n"
-         "- {role: collector, id: 4294967295, count: 2}\n",
+         "- {role: collector, id: 4294967294, count: 2}\n",
          "job.yaml:4:", "past the largest"},
+        {"plugin: p\nnodes:\n- {role: learner, id: 4294967295}\n"
+         "- {role: collector}\n",
+         "job.yaml:3:", "from 0 to 4294967294"},
         {"plugin: p\nnodes:\n- role: learner\n"
          "- {role: collector, count: 1024}\n",
          "job.yaml:4:", "1025 nodes; at most 1024"},
