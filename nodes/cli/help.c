@@ -387,7 +387,7 @@ static const char on_status[] =
     "\n"
     "Exit codes: 0 a node answered, 2 usage, 69 the run has ended, 75 no node "
     "of\n"
-    "it answers yet, 78 there is no such run, or its run.yaml is damaged.\n";
+    "it answers, 78 there is no such run, or its run.yaml is damaged.\n";
 
 static const char on_bench[] =
     "lockstep bench learner - how busy stacks and loaders keep a learner\n"

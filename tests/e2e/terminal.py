@@ -29,18 +29,25 @@ def read_until(fd, text, seen=b""):
     return seen
 
 
-def visit(command, end, code):
-    """Start it, end it with a key or a signal, and look at the terminal."""
-    ours, theirs = pty.openpty()
-    size(theirs, 24, 100)
-    before = termios.tcgetattr(theirs)
+def begin(command, theirs, kind):
+    """Start it on a terminal of that kind."""
     child = os.fork()
     if child == 0:
         os.setsid()
         fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
         for fd in range(3):
             os.dup2(theirs, fd)
+        os.environ["TERM"] = kind
         os.execv(command[0], [*command, "--every", "0.2"])
+    return child
+
+
+def visit(command, end, code):
+    """Start it, end it with a key or a signal, and look at the terminal."""
+    ours, theirs = pty.openpty()
+    size(theirs, 24, 100)
+    before = termios.tcgetattr(theirs)
+    child = begin(command, theirs, "xterm")
     seen = read_until(ours, b"q ends this")
     assert b"\033[?1049h" in seen and b"evaluator" in seen, seen
     assert termios.tcgetattr(theirs) != before
@@ -63,7 +70,19 @@ def visit(command, end, code):
     os.close(theirs)
 
 
+def is_refused(command):
+    """It does not draw where nothing can be drawn."""
+    ours, theirs = pty.openpty()
+    child = begin(command, theirs, "dumb")
+    seen = read_until(ours, b"needs a terminal")
+    assert b"\033" not in seen, seen
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+    os.close(ours)
+    os.close(theirs)
+
+
 def main():
+    is_refused(sys.argv[1:])
     for end, code in ((b"q", 0), (b"\003", 0), (signal.SIGTERM, 143), (signal.SIGINT, 130)):
         visit(sys.argv[1:], end, code)
 

@@ -56,7 +56,12 @@ becomes() {
     status out/job/1
     [ "$status" -eq 0 ]
     says "1  collector    does not answer, last heard by others "
-    kill -CONT "${nodes[1]}"
+    kill -STOP "${nodes[@]}"
+    status out/job/1
+    [ "$status" -eq 75 ]
+    [[ ${lines[0]} == *": 0 of 4 nodes answer, "* ]]
+    [[ $stderr == *"none of the nodes has answered"* ]]
+    kill -CONT "${nodes[@]}"
     becomes 1 state running job.yaml
     ends_solved
     status out/job/1

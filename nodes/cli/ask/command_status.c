@@ -274,6 +274,18 @@ static void rest(double seconds)
                   ls_now(runtime) + (int64_t)(seconds * (double)LS_NS_PER_S));
 }
 
+/* They are there, and none has said a word. */
+static int say_silent(const struct told *told)
+{
+    for (size_t i = 0; i < told->n; i++)
+        if (told->answers[i].status == LS_OK)
+            return LS_OK;
+    return ls_error(LS_EAGAIN,
+                    "none of the nodes has answered within %g s: they hang, or "
+                    "are stopped",
+                    WAIT_MS / 1000.0);
+}
+
 /* *asked: how often they were; what ends a watch after that is no failure. */
 static int show(const struct target *target, struct screen *screen,
                 size_t *asked)
@@ -306,6 +318,8 @@ static int show(const struct target *target, struct screen *screen,
         before = now;
         now = (struct told){.n = 0};
     }
+    if (status == LS_OK && !again)
+        status = say_silent(&before);
     forget(&before);
     return status;
 }

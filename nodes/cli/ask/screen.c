@@ -44,7 +44,9 @@ static void on_signal(void *self, int number)
 int screen_begin(struct screen *out)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+    const char *const kind = getenv("TERM");
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
+        (kind != NULL && strcmp(kind, "dumb") == 0))
         return ls_error(LS_EINVAL,
                         "lockstep top needs a terminal; elsewhere there is "
                         "lockstep status --watch");
