@@ -63,8 +63,7 @@ static void give_named_ids(struct plan *plan, const struct item *item,
         if (id > ID_MAX) {
             ls_config_problem(item->section, "id",
                               "%zu ids from %lld on go past the largest, %u",
-                              item->n, (long long)item->id,
-                              (unsigned)ID_MAX);
+                              item->n, (long long)item->id, (unsigned)ID_MAX);
             return;
         }
         const struct plan_node *holder = holder_of(plan, given, (uint32_t)id);
