@@ -1,6 +1,8 @@
 /* lockstep - the program. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "help.h"
@@ -31,13 +33,32 @@ static int do_command(const struct options *options)
     return ls_status_exit_code(LS_EINVAL);
 }
 
+static pid_t program; /* not a child that a plugin forks */
+static bool is_over;
+
+/* A plugin, or a library of its, may call exit(0): what it ends in the middle
+ * must not look like what went well. */
+static void refuse_exit(void)
+{
+    if (is_over || getpid() != program)
+        return;
+    (void)fputs("lockstep: a plugin, or what it uses, called exit() before "
+                "this was done\n",
+                stderr);
+    _exit(ls_status_exit_code(LS_EHANDLER));
+}
+
 int main(int argc, char **argv)
 {
     struct options options;
     output_init();
+    program = getpid();
+    (void)atexit(refuse_exit);
     /* Whoever started this may ignore it: then no child's end is known. */
     (void)signal(SIGCHLD, SIG_DFL);
     const int status = options_parse(&options, argc, argv);
-    return output_end(status == LS_OK ? do_command(&options)
-                                      : command_failed(status));
+    const int exit_code = output_end(status == LS_OK ? do_command(&options)
+                                                     : command_failed(status));
+    is_over = true;
+    return exit_code;
 }

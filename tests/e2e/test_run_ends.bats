@@ -275,6 +275,15 @@ reports() {
     says "ended with exit code 3 and without a word"
 }
 
+@test "a plugin that calls exit(0) has not done what was to be done" {
+    local as
+    for as in processes threads sim; do
+        run "$LOCKSTEP" run faulty.yaml --set env.fault=exit --as "$as"
+        [ "$status" -eq 1 ]
+        says "a plugin, or what it uses, called exit() before this was done"
+    done
+}
+
 @test "a reward that is not a number is told with its step" {
     run "$LOCKSTEP" run faulty.yaml --set env.fault=nan --set env.at=7
     [ "$status" -eq 1 ]

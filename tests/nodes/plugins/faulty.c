@@ -20,9 +20,9 @@
 #include "lockstep/plugin.h"
 #include "lockstep/runtime.h"
 
-enum fault { NONE, FAIL, CRASH, QUIT, HANG, NOT_FINITE, STAY, SAY };
+enum fault { NONE, FAIL, CRASH, QUIT, HANG, NOT_FINITE, STAY, SAY, EXIT };
 static const char *const faults[] = {"none", "fail", "crash", "quit", "hang",
-                                     "nan",  "stay", "say",   NULL};
+                                     "nan",  "stay", "say",   "exit", NULL};
 
 struct env {
     enum fault fault;
@@ -133,6 +133,8 @@ static int go_wrong(enum fault fault)
         break;
     case QUIT:
         _exit(3);
+    case EXIT:
+        exit(0);
     case HANG:
         hang();
         break;
