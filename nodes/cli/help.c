@@ -573,7 +573,7 @@ static const char on_config[] =
     "    replay: false          true, with a coordinator and store: files: "
     "its\n"
     "                           replay buffer outlives it\n"
-    "  collector: {envs: 8, steps: 64, threads: 1}   per collector; steps\n"
+    "  collector: {envs: 1, steps: 64, threads: 1}   per collector; steps\n"
     "                           of each environment per iteration; threads of\n"
     "                           each collector that step them\n"
     "  evaluator: {episodes: 20, solved: 475, every: 1}\n"
