@@ -18,6 +18,8 @@
 #include "lockstep/runtime.h"
 
 #define HOST_MAX 64
+/* The name of a host, or of a container that has it: ".4026532198" more. */
+#define PLACE_MAX (HOST_MAX + 24)
 /* So much of a large file is on its way to the disk while the next is written:
  * a sync then waits for the last of them only. */
 #define WINDOW ((off_t)8 << 20)
@@ -264,34 +266,47 @@ static uint64_t own_token(void)
     return atomic_load(&token);
 }
 
-static void own_host(char host[HOST_MAX + 1])
+/* Where process ids mean what they do here. Containers may all have the name of
+ * their host (network_mode: host), and each has processes 1, 2, 3 … of its own:
+ * what others there write must not pass for what a dead process has left. */
+static void own_place(char place[PLACE_MAX + 1])
 {
-    memset(host, 0, HOST_MAX + 1);
-    if (gethostname(host, HOST_MAX) < 0)
-        host[0] = '\0';
+    static const unsigned long first = 0xEFFFFFFCu; /* outside of containers */
+    char link[64];
+    unsigned long pids = first;
+    memset(place, 0, PLACE_MAX + 1);
+    if (gethostname(place, HOST_MAX) < 0)
+        place[0] = '\0';
+    const ssize_t n = readlink("/proc/self/ns/pid", link, sizeof link - 1);
+    if (n <= 0)
+        return;
+    link[n] = '\0';
+    if (sscanf(link, "pid:[%lu]", &pids) == 1 && pids != first)
+        (void)snprintf(place + strlen(place), PLACE_MAX + 1 - strlen(place),
+                       ".%lu", pids);
 }
 
 static void os_unique(struct disk *disk, char out[LS_FILE_UNIQUE_MAX])
 {
     static _Atomic uint64_t next;
-    char host[HOST_MAX + 1];
+    char place[PLACE_MAX + 1];
     (void)disk;
-    own_host(host);
+    own_place(place);
     (void)snprintf(out, LS_FILE_UNIQUE_MAX, "%ld@%016" PRIx64 "@%" PRIu64 "@%s",
                    (long)getpid(), own_token(), atomic_fetch_add(&next, 1),
-                   host);
+                   place);
 }
 
 static bool os_is_left_over(struct disk *disk, const char *unique)
 {
-    char host[HOST_MAX + 1];
+    char place[PLACE_MAX + 1];
     long pid = 0;
     uint64_t token = 0;
     int end = 0;
     (void)disk;
-    own_host(host);
+    own_place(place);
     if (sscanf(unique, "%ld@%" SCNx64 "@%*u@%n", &pid, &token, &end) != 2 ||
-        end == 0 || strcmp(unique + end, host) != 0 || pid <= 0)
+        end == 0 || strcmp(unique + end, place) != 0 || pid <= 0)
         return false;
     if (pid == (long)getpid())
         return token != own_token();

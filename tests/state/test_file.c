@@ -1,8 +1,10 @@
 /* Files and folders: each promise of lockstep/file.h on the disk of the
  * operating system. */
+#define _GNU_SOURCE /* unshare */
 #include "lockstep/file.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -238,11 +240,75 @@ TEST(a_lock_ends_with_its_process)
     assert_ok(ls_file_close(&file));
 }
 
+/* Call fn as the first process of a container of its own; false: this user may
+ * not make one. It writes what it finds to `out`. */
+static pid_t contain(void (*fn)(const char *in, int out, int end),
+                     const char *in, int out, int end)
+{
+    const pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    if (unshare(CLONE_NEWPID) != 0)
+        _exit(0);
+    const pid_t first = fork();
+    if (first == 0) {
+        fn(in, out, end);
+        _exit(0);
+    }
+    (void)waitpid(first, NULL, 0);
+    _exit(0);
+}
+
+/* It stays until the others are done: its number is nobody else's until then.
+ */
+static void write_a_name(const char *in, int out, int end)
+{
+    char name[LS_FILE_UNIQUE_MAX] = "", byte;
+    (void)in;
+    ls_file_unique(name);
+    if (write(out, name, sizeof name) == (ssize_t)sizeof name)
+        (void)!read(end, &byte, 1);
+}
+
+static void look_at_a_name(const char *in, int out, int end)
+{
+    char name[LS_FILE_UNIQUE_MAX];
+    (void)end;
+    /* Of the first process there, as this one is here. */
+    (void)snprintf(name, sizeof name, "1@1@0@%s", strrchr(in, '@') + 1);
+    const char answer = ls_file_is_left_over(name) ? 'y' : 'n';
+    (void)!write(out, &answer, 1);
+}
+
+TEST(a_name_of_another_container_is_not_left_over)
+{
+    int one[2], other[2], end[2];
+    char name[LS_FILE_UNIQUE_MAX], answer = '?';
+    assert_int_equal(pipe(one) | pipe(other) | pipe(end), 0);
+    const pid_t writer = contain(write_a_name, NULL, one[1], end[0]);
+    assert_int_equal(close(one[1]), 0);
+    const ssize_t n = read(one[0], name, sizeof name);
+    if (n == (ssize_t)sizeof name) {
+        const pid_t looker = contain(look_at_a_name, name, other[1], end[0]);
+        assert_int_equal(read(other[0], &answer, 1), 1);
+        assert_int_equal(waitpid(looker, NULL, 0), looker);
+    }
+    assert_int_equal(write(end[1], "", 1), 1);
+    assert_int_equal(waitpid(writer, NULL, 0), writer);
+    const int all[] = {one[0], other[0], other[1], end[0], end[1]};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        assert_int_equal(close(all[i]), 0);
+    if (n == 0)
+        skip(); /* this user may not make containers */
+    assert_int_equal(answer, 'n');
+}
+
 /* "PID@TOKEN@NUMBER@HOST" */
 TEST(a_name_of_a_dead_process_is_left_over)
 {
-    char host[65] = "", name[256];
-    assert_int_equal(gethostname(host, sizeof host - 1), 0);
+    char own[LS_FILE_UNIQUE_MAX], name[256];
+    ls_file_unique(own);
+    const char *const host = strrchr(own, '@') + 1;
     const struct {
         const char *format;
         long pid;

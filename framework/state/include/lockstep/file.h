@@ -142,8 +142,8 @@ LS_MUST_USE LS_API int ls_folder_each(const char *folder,
 /* A name for an unfinished file, "PID@TOKEN@NUMBER@HOST", that no other call
  * returns, in any process or any life of this one. */
 LS_API void ls_file_unique(char out[LS_FILE_UNIQUE_MAX]);
-/* Whether such a name belongs to a process of this machine that has ended.
- * False for any other name. */
+/* Whether such a name belongs to a process of this machine, or container, that
+ * has ended. False for any other name. */
 LS_API bool ls_file_is_left_over(const char *unique);
 
 #ifdef __cplusplus
