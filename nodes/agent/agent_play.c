@@ -1,5 +1,6 @@
 /* Playing: one action for each of several environments at a time, and a step in
  * each of them, on as many threads as there are. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,6 +177,13 @@ static int step(struct play *play, size_t row)
         &terminated, &truncated);
     if (status != LS_OK)
         return agent_plugin_error(agent->plugin, status, "env: step");
+    /* Those of a trajectory are looked at where it is written. */
+    if (play->trajectories == NULL && !isfinite(reward))
+        return agent_plugin_error(agent->plugin,
+                                  ls_error(LS_EHANDLER,
+                                           "a reward that is not finite, %g",
+                                           (double)reward),
+                                  "env: step");
     memcpy(observation_of(play, row), next, agent->observation_bytes);
     if (play->trajectories != NULL) {
         const struct ls_trajectory *kept = &play->trajectories[row];

@@ -4,6 +4,7 @@
 #include "agent.h"
 #include "test.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -383,6 +384,34 @@ TEST(what_fails_without_a_text_has_no_other_text)
     assert_string_equal(ls_error_text(),
                         "plugin weak: env: step: it returned -16, LS_EIO, and "
                         "left no error text");
+    close_player(&player);
+}
+
+static int endless_step(void *env, const void *action, void *observation,
+                        float *reward, bool *terminated, bool *truncated)
+{
+    const int status = cartpole_env.step(env, action, observation, reward,
+                                         terminated, truncated);
+    *reward = INFINITY;
+    return status;
+}
+
+/* It would be above any goal. */
+TEST(an_episode_without_a_finite_return_fails)
+{
+    struct ls_env_ops ops = cartpole_env;
+    const struct ls_plugin weak = {.name = "weak",
+                                   .version = "1",
+                                   .env = &ops,
+                                   .policy = &cartpole_policy};
+    struct player player;
+    ops.step = endless_step;
+    open_player(&player, 1, 1);
+    player.agent.plugin = &weak;
+    assert_fails(agent_episode(&player.agent, 0, NULL, &player.played),
+                 LS_EHANDLER);
+    assert_string_equal(ls_error_text(), "plugin weak: env: step: a reward "
+                                         "that is not finite, inf");
     close_player(&player);
 }
 
