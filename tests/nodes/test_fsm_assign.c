@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lockstep/place.h"
 #include "lockstep/runtime.h"
 #include "scheduler.h"
 #include "test.h"
@@ -99,30 +98,6 @@ TEST(a_kind_may_be_placed_by_label)
     (void)snprintf(member->labels, sizeof member->labels, "gpu,fast");
     assert_ptr_equal(pool_pick(&pool, &kind, 0), member);
     pool_fini(&pool);
-}
-
-/* The kinds ---------------------------------------------------------------- */
-
-/* What is written of works is read by these later. */
-TEST(kinds_can_be_told_apart_and_begin_and_end)
-{
-    for (size_t i = 0; fsm_kinds[i] != NULL; i++) {
-        const struct fsm_kind *kind = fsm_kinds[i];
-        assert_ok(ls_place_check(kind->where));
-        assert_int_equal(kind->tasks[0].phase, LS_JOB_INIT);
-        assert_int_equal(kind->tasks[kind->n_tasks - 1].phase, LS_JOB_EXIT);
-        for (size_t k = 1; k + 1 < kind->n_tasks; k++) {
-            assert_int_equal(kind->tasks[k].phase, LS_JOB_EPOCH);
-            assert_non_null(kind->tasks[k].ended);
-        }
-        for (size_t k = 0; k < i; k++) {
-            assert_int_not_equal(kind->number, fsm_kinds[k]->number);
-            assert_string_not_equal(kind->verb, fsm_kinds[k]->verb);
-        }
-    }
-    assert_int_equal(kind_learner.number, 0);
-    assert_int_equal(kind_collector.number, 1);
-    assert_int_equal(kind_evaluation.number, 2);
 }
 
 /* Works -------------------------------------------------------------------- */

@@ -578,7 +578,7 @@ static int init(coordinator *self)
         memcpy(self->journal_path, self->options.journal, size);
         self->options.journal = self->journal_path;
     }
-    return fsm_create(&self->fsm, &self->options.fsm, fsm_kinds);
+    return fsm_create(&self->fsm, &self->options.fsm, self->options.kinds);
 }
 
 int coordinator_create(coordinator **out,

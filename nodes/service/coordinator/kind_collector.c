@@ -177,10 +177,13 @@ static bool is_done(const struct work *work)
 static const char *const brings[] = {"samples", NULL};
 
 static const struct fsm_task tasks[TASKS] = {
-    [START] = {LS_JOB_INIT, CALL_COLLECTOR_START},
-    [DATA] = {LS_JOB_EPOCH, CALL_COLLECTOR_DATA, brings, .ended = data_ended,
+    [START] = {.phase = LS_JOB_INIT, .name = CALL_COLLECTOR_START},
+    [DATA] = {.phase = LS_JOB_EPOCH,
+              .name = CALL_COLLECTOR_DATA,
+              .outputs = brings,
+              .ended = data_ended,
               .late = fsm_data_late},
-    [CLOSE] = {LS_JOB_EXIT, CALL_COLLECTOR_CLOSE},
+    [CLOSE] = {.phase = LS_JOB_EXIT, .name = CALL_COLLECTOR_CLOSE},
 };
 
 const struct fsm_kind kind_collector = {.name = "collector",

@@ -192,10 +192,14 @@ static void over(fsm *self, const struct work *work, bool failed)
 static const char *const value[] = {"value", NULL};
 
 static const struct fsm_task tasks[TASKS] = {
-    [START] = {LS_JOB_INIT, CALL_COLLECTOR_START},
-    [EPISODES] = {LS_JOB_EPOCH, CALL_COLLECTOR_DATA, .ended = episodes_ended,
+    [START] = {.phase = LS_JOB_INIT, .name = CALL_COLLECTOR_START},
+    [EPISODES] = {.phase = LS_JOB_EPOCH,
+                  .name = CALL_COLLECTOR_DATA,
+                  .ended = episodes_ended,
                   .late = fsm_data_late},
-    [CLOSE] = {LS_JOB_EXIT, CALL_COLLECTOR_CLOSE, value},
+    [CLOSE] = {.phase = LS_JOB_EXIT,
+               .name = CALL_COLLECTOR_CLOSE,
+               .outputs = value},
 };
 
 const struct fsm_kind kind_evaluation = {.name = "evaluation",

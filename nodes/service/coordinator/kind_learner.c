@@ -329,11 +329,16 @@ static int read_exit(struct work_exit *out, const void *data, size_t size)
 static const char *const brings[] = {"policy", NULL};
 
 static const struct fsm_task tasks[TASKS] = {
-    [START] = {LS_JOB_INIT, CALL_LEARNER_START},
-    [DEMAND] = {LS_JOB_EPOCH, CALL_LEARNER_DEMAND, .ended = demand_ended},
-    [LEARN] = {LS_JOB_EPOCH, CALL_LEARNER_LEARN, brings, .ended = learn_ended,
+    [START] = {.phase = LS_JOB_INIT, .name = CALL_LEARNER_START},
+    [DEMAND] = {.phase = LS_JOB_EPOCH,
+                .name = CALL_LEARNER_DEMAND,
+                .ended = demand_ended},
+    [LEARN] = {.phase = LS_JOB_EPOCH,
+               .name = CALL_LEARNER_LEARN,
+               .outputs = brings,
+               .ended = learn_ended,
                .unload = unload},
-    [CLOSE] = {LS_JOB_EXIT, CALL_LEARNER_CLOSE},
+    [CLOSE] = {.phase = LS_JOB_EXIT, .name = CALL_LEARNER_CLOSE},
 };
 
 const struct fsm_kind kind_learner = {.name = "learner",

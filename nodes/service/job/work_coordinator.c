@@ -213,6 +213,7 @@ static int create_coordinator(struct work *self)
         .store = self->base.store,
         .journal = plan->service.journal ? journal : NULL,
         .channel = plan_channel(plan),
+        .kinds = fsm_kinds,
         .each_data = store_files_each,
         .watch = self->base.watch,
         .evaluated = on_evaluated,
