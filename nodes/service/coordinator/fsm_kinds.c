@@ -30,3 +30,12 @@ const struct fsm_task *fsm_kind_task(const struct fsm_kind *kind,
     assert(i < kind->n_tasks);
     return &kind->tasks[i];
 }
+
+const struct fsm_task *fsm_kinds_task(const char *call)
+{
+    for (size_t k = 0; fsm_kinds[k] != NULL; k++)
+        for (size_t i = 0; i < fsm_kinds[k]->n_tasks; i++)
+            if (strcmp(fsm_kinds[k]->tasks[i].name, call) == 0)
+                return &fsm_kinds[k]->tasks[i];
+    return NULL;
+}
