@@ -28,11 +28,11 @@ TEST(one_of_the_free_is_picked_at_random)
     int picked[5] = {0};
     ls_rng_seed(&pool.rng, 1, 0);
     for (uint32_t id = 0; id < 3; id++)
-        (void)add(&pool, id, &kind_collector, POOL_FREE);
-    (void)add(&pool, 3, &kind_collector, POOL_TAKEN);
-    (void)add(&pool, 4, &kind_learner, POOL_FREE);
+        (void)add(&pool, id, &fsm_kind_collector, POOL_FREE);
+    (void)add(&pool, 3, &fsm_kind_collector, POOL_TAKEN);
+    (void)add(&pool, 4, &fsm_kind_learner, POOL_FREE);
     for (int i = 0; i < 3000; i++)
-        picked[pool_pick(&pool, &kind_collector, 0)->id]++;
+        picked[pool_pick(&pool, &fsm_kind_collector, 0)->id]++;
     for (int i = 0; i < 3; i++)
         assert_in_range(picked[i], 850, 1150);
     assert_int_equal(picked[3] + picked[4], 0);
@@ -46,31 +46,33 @@ TEST(who_offers_most_is_picked)
     struct pool pool = {.first = NULL};
     for (uint32_t id = 0; id < 8; id++) {
         struct pool_member *member =
-            add(&pool, id, id < 4 ? &kind_learner : &kind_collector, POOL_FREE);
+            add(&pool, id, id < 4 ? &fsm_kind_learner : &fsm_kind_collector,
+                POOL_FREE);
         member->gpu = gpu[id % 4];
         member->cpu = cpu[id % 4];
     }
     static const uint32_t learners[] = {2, 1, 3, 0};
     static const uint32_t collectors[] = {4, 7, 6, 5};
     for (size_t i = 0; i < 4; i++) {
-        struct pool_member *learner = pool_pick(&pool, &kind_learner, 0);
-        struct pool_member *collector = pool_pick(&pool, &kind_collector, 0);
+        struct pool_member *learner = pool_pick(&pool, &fsm_kind_learner, 0);
+        struct pool_member *collector =
+            pool_pick(&pool, &fsm_kind_collector, 0);
         assert_int_equal(learner->id, learners[i]);
         assert_int_equal(collector->id, collectors[i]);
         learner->state = collector->state = POOL_TAKEN;
     }
-    assert_null(pool_pick(&pool, &kind_learner, 0));
+    assert_null(pool_pick(&pool, &fsm_kind_learner, 0));
     pool_fini(&pool);
 }
 
 TEST(who_rests_is_not_picked_and_wakes_the_machine)
 {
     struct pool pool = {.first = NULL};
-    struct pool_member *member = add(&pool, 1, &kind_learner, POOL_FREE);
+    struct pool_member *member = add(&pool, 1, &fsm_kind_learner, POOL_FREE);
     member->rest_until = 10;
-    assert_null(pool_pick(&pool, &kind_learner, 9));
+    assert_null(pool_pick(&pool, &fsm_kind_learner, 9));
     assert_int_equal(pool_wake_at(&pool, 9), 10);
-    assert_ptr_equal(pool_pick(&pool, &kind_learner, 10), member);
+    assert_ptr_equal(pool_pick(&pool, &fsm_kind_learner, 10), member);
     assert_int_equal(pool_wake_at(&pool, 10), LS_FOREVER);
     pool_fini(&pool);
 }
@@ -78,11 +80,11 @@ TEST(who_rests_is_not_picked_and_wakes_the_machine)
 TEST(members_are_counted_for_their_kinds_unless_gone)
 {
     struct pool pool = {.first = NULL};
-    (void)add(&pool, 1, &kind_learner, POOL_TAKEN);
-    (void)add(&pool, 2, &kind_collector, POOL_NEW);
-    (void)add(&pool, 3, &kind_collector, POOL_GONE);
-    assert_int_equal(pool_count(&pool, &kind_learner), 1);
-    assert_int_equal(pool_count(&pool, &kind_collector), 1);
+    (void)add(&pool, 1, &fsm_kind_learner, POOL_TAKEN);
+    (void)add(&pool, 2, &fsm_kind_collector, POOL_NEW);
+    (void)add(&pool, 3, &fsm_kind_collector, POOL_GONE);
+    assert_int_equal(pool_count(&pool, &fsm_kind_learner), 1);
+    assert_int_equal(pool_count(&pool, &fsm_kind_collector), 1);
     assert_ptr_equal(pool_add(&pool, 3), pool_find(&pool, 3));
     pool_fini(&pool);
 }
@@ -90,9 +92,9 @@ TEST(members_are_counted_for_their_kinds_unless_gone)
 /* A kind is for whom its place says, and nobody else. */
 TEST(a_kind_may_be_placed_by_label)
 {
-    struct fsm_kind kind = kind_collector;
+    struct fsm_kind kind = fsm_kind_collector;
     struct pool pool = {.first = NULL};
-    struct pool_member *member = add(&pool, 1, &kind_collector, POOL_FREE);
+    struct pool_member *member = add(&pool, 1, &fsm_kind_collector, POOL_FREE);
     kind.where = "label:fast";
     assert_null(pool_pick(&pool, &kind, 0));
     (void)snprintf(member->labels, sizeof member->labels, "gpu,fast");
@@ -106,12 +108,12 @@ TEST(works_of_a_kind_go_in_the_order_of_asking)
 {
     struct pool pool = {.first = NULL};
     struct works works = {.first = NULL};
-    struct kind_use collect = {.kind = &kind_collector, .expiry = 100};
-    struct kind_use evaluate = {.kind = &kind_evaluation, .expiry = 100};
+    struct kind_use collect = {.kind = &fsm_kind_collector, .expiry = 100};
+    struct kind_use evaluate = {.kind = &fsm_kind_evaluation, .expiry = 100};
     struct work *first = works_add(&works, &collect, 0, 0);
     struct work *second = works_add(&works, &collect, 0, 0);
     struct work *evaluation = works_add(&works, &evaluate, 0, 0);
-    struct pool_member *member = add(&pool, 1, &kind_collector, POOL_FREE);
+    struct pool_member *member = add(&pool, 1, &fsm_kind_collector, POOL_FREE);
     assert_ptr_equal(works_assign(&works, &evaluate, &pool, 0), evaluation);
     assert_int_equal(member->state, POOL_TAKEN);
     assert_null(works_assign(&works, &collect, &pool, 0));
@@ -128,10 +130,10 @@ TEST(what_was_lost_comes_to_the_front_as_the_next_attempt)
 {
     struct pool pool = {.first = NULL};
     struct works works = {.first = NULL};
-    struct kind_use collect = {.kind = &kind_collector, .expiry = 100};
+    struct kind_use collect = {.kind = &fsm_kind_collector, .expiry = 100};
     (void)works_add(&works, &collect, 0, 0);
     struct work *lost = works_add(&works, &collect, 0, 0);
-    (void)add(&pool, 1, &kind_collector, POOL_FREE);
+    (void)add(&pool, 1, &fsm_kind_collector, POOL_FREE);
     works_requeue(&works, lost, 50);
     assert_int_equal(lost->key.attempt, 2);
     assert_ptr_equal(works_assign(&works, &collect, &pool, 50), lost);
@@ -143,11 +145,11 @@ TEST(a_queued_work_expires_and_a_refused_one_goes_on_ageing)
 {
     struct pool pool = {.first = NULL};
     struct works works = {.first = NULL};
-    struct kind_use collect = {.kind = &kind_collector, .expiry = 30};
-    struct kind_use learn = {.kind = &kind_learner, .expiry = 600};
+    struct kind_use collect = {.kind = &fsm_kind_collector, .expiry = 30};
+    struct kind_use learn = {.kind = &fsm_kind_learner, .expiry = 600};
     struct work *work = works_add(&works, &collect, 0, 0);
     (void)works_add(&works, &learn, 0, 0);
-    (void)add(&pool, 1, &kind_collector, POOL_FREE);
+    (void)add(&pool, 1, &fsm_kind_collector, POOL_FREE);
     assert_ptr_equal(works_assign(&works, &collect, &pool, 0), work);
     assert_null(works_expired(&works, 100)); /* it has a member */
     works_return(work);
@@ -161,9 +163,9 @@ TEST(a_queued_work_expires_and_a_refused_one_goes_on_ageing)
 
 /* The scheduler ------------------------------------------------------------ */
 
-static struct kind_use uses[] = {{.kind = &kind_evaluation},
-                                 {.kind = &kind_learner},
-                                 {.kind = &kind_collector}};
+static struct kind_use uses[] = {{.kind = &fsm_kind_evaluation},
+                                 {.kind = &fsm_kind_learner},
+                                 {.kind = &fsm_kind_collector}};
 static struct kind_use *const evaluation = &uses[0];
 static struct kind_use *const learner = &uses[1];
 static struct kind_use *const collector = &uses[2];
@@ -196,8 +198,8 @@ static struct kind_use *wish(const struct scheduler *self, int64_t now)
 {
     const char *why;
     struct pool pool = {.first = NULL};
-    (void)add(&pool, 1, &kind_collector, POOL_FREE);
-    (void)add(&pool, 2, &kind_collector, POOL_TAKEN);
+    (void)add(&pool, 1, &fsm_kind_collector, POOL_FREE);
+    (void)add(&pool, 2, &fsm_kind_collector, POOL_TAKEN);
     struct kind_use *next = scheduler_next(self, &pool, now, &why);
     pool_fini(&pool);
     ends = why != NULL;

@@ -10,8 +10,8 @@
 
 static struct fsm_options options;
 static struct fsm_kind probe;
-static const struct fsm_kind *const kinds[] = {&kind_evaluation, &kind_learner,
-                                               &kind_collector, &probe, NULL};
+static const struct fsm_kind *const kinds[] = {
+    &fsm_kind_evaluation, &fsm_kind_learner, &fsm_kind_collector, &probe, NULL};
 
 static int set_up(void **state)
 {
@@ -42,9 +42,9 @@ TEST(kinds_can_be_told_apart_and_begin_and_end)
             assert_string_not_equal(kind->verb, fsm_kinds[k]->verb);
         }
     }
-    assert_int_equal(kind_learner.number, 0);
-    assert_int_equal(kind_collector.number, 1);
-    assert_int_equal(kind_evaluation.number, 2);
+    assert_int_equal(fsm_kind_learner.number, 0);
+    assert_int_equal(fsm_kind_collector.number, 1);
+    assert_int_equal(fsm_kind_evaluation.number, 2);
 }
 
 TEST(a_kind_with_no_place_is_refused)

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
-const struct fsm_kind *const fsm_kinds[] = {&kind_evaluation, &kind_learner,
-                                            &kind_collector, NULL};
+const struct fsm_kind *const fsm_kinds[] = {
+    &fsm_kind_evaluation, &fsm_kind_learner, &fsm_kind_collector, NULL};
 
 const char *fsm_kind_doer(const struct fsm_kind *kind)
 {

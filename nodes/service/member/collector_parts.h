@@ -21,7 +21,7 @@ struct collector_kind {
     int (*make)(struct collector_service *service, int64_t more);
     int (*hand_over)(struct collector_service *service);
 };
-extern const struct collector_kind kind_collect, kind_evaluate;
+extern const struct collector_kind service_kind_collect, service_kind_evaluate;
 
 struct collector_service {
     struct collector_service_options options;

@@ -126,7 +126,7 @@ static int serve_start(void *self, ls_request *request)
         return service_work_malformed(&service->work, request, status);
     ls_mutex_lock(&service->work.mutex);
     const struct collector_kind *kind =
-        told.eval_flag ? &kind_evaluate : &kind_collect;
+        told.eval_flag ? &service_kind_evaluate : &service_kind_collect;
     if (service_work_start(&service->work, &request, &kind->of, &told.key))
         begin_anew(service, &told, kind);
     ls_mutex_unlock(&service->work.mutex);
@@ -166,8 +166,8 @@ const struct service_task collector_tasks[COLLECTOR_TASKS] = {
     {LS_JOB_EPOCH, CALL_COLLECTOR_DATA, serve_data},
     {LS_JOB_EXIT, CALL_COLLECTOR_CLOSE, NULL}};
 
-static const struct service_kind *const kinds[] = {&kind_collect.of,
-                                                   &kind_evaluate.of, NULL};
+static const struct service_kind *const kinds[] = {
+    &service_kind_collect.of, &service_kind_evaluate.of, NULL};
 
 static const struct service_work_ops work_ops = {.what = "collector",
                                                  .kinds = kinds,

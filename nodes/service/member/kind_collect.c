@@ -124,7 +124,7 @@ static int hand_over(struct collector_service *service)
     return LS_OK;
 }
 
-const struct collector_kind kind_collect = {
+const struct collector_kind service_kind_collect = {
     .of = {COLLECTOR_KIND, .progress = progress},
     .is_done = is_done,
     .may_make = may_make,

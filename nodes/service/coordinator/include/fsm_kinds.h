@@ -107,7 +107,8 @@ struct fsm_kind {
     void (*over)(struct fsm *fsm, const struct work *work, bool failed);
 };
 
-extern const struct fsm_kind kind_learner, kind_collector, kind_evaluation;
+extern const struct fsm_kind fsm_kind_learner, fsm_kind_collector,
+    fsm_kind_evaluation;
 /* In the order in which they are asked for, and given away, when several could
  * be; ended by NULL. */
 extern const struct fsm_kind *const fsm_kinds[];
