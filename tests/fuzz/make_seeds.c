@@ -541,10 +541,10 @@ static void records(bool keeps)
     fsm *machine = NULL;
     struct fsm_action action;
     must(fsm_create(&machine, &options, fsm_kinds) == LS_OK);
-    const struct ls_member learner = core_member(1, 1, "learner", true);
-    const struct ls_member collector = core_member(2, 1, "collector", true);
-    must(fsm_member(machine, 1, &learner) == LS_OK);
-    must(fsm_member(machine, 1, &collector) == LS_OK);
+    const struct ls_member members[] = {core_member(1, 1, "learner", true),
+                                        core_member(2, 1, "collector", true)};
+    must(fsm_member(machine, 1, &members[0]) == LS_OK);
+    must(fsm_member(machine, 1, &members[1]) == LS_OK);
     while (fsm_next(machine, &action) && n < 2000) {
         if (action.kind == FSM_RECORD) {
             bytes[n++] = (unsigned char)(action.size >> 8);
