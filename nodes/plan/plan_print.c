@@ -79,10 +79,20 @@ static double wait_s(const struct fsm_kind *kind,
     return (double)kind->expiry(options) / (double)LS_NS_PER_S;
 }
 
+/* Of the kinds that come later the first that the same members do. */
+static const struct fsm_kind *goes_before(const struct fsm_kind *const *kind)
+{
+    const struct fsm_kind *const *later = kind + 1;
+    while (*later != NULL && strcmp((*later)->where, (*kind)->where) != 0)
+        later++;
+    return *later;
+}
+
 static void print_work(const struct plan *plan,
                        const struct fsm_options *options,
-                       const struct fsm_kind *kind)
+                       const struct fsm_kind *const *at)
 {
+    const struct fsm_kind *kind = *at, *later = goes_before(at);
     char text[4096];
     uint32_t nodes[PLAN_NODES_MAX];
     const size_t n = place_work(plan, kind, nodes);
@@ -93,7 +103,10 @@ static void print_work(const struct plan *plan,
         printf("%zu ranks of %zu %ss", ranks, n, fsm_kind_doer(kind));
     else
         printf("a %s", fsm_kind_doer(kind));
-    printf(" within %g s\n", wait_s(kind, options));
+    printf(" within %g s", wait_s(kind, options));
+    if (later != NULL)
+        printf(", before %s works", later->name);
+    printf("\n");
     for (size_t i = 0; i < kind->n_tasks; i++) {
         const struct ls_job_task task = job_task(kind, &kind->tasks[i]);
         (void)ls_job_task_print(kind->tasks[i].phase, &task, nodes, n, text,
@@ -107,7 +120,7 @@ static void print_works(const struct plan *plan)
     struct fsm_options options;
     plan_coordinator_options(plan, &options);
     for (size_t i = 0; fsm_kinds[i] != NULL; i++)
-        print_work(plan, &options, fsm_kinds[i]);
+        print_work(plan, &options, &fsm_kinds[i]);
 }
 
 static void print_service(const struct plan *plan)
@@ -248,8 +261,9 @@ static void write_work(const struct plan *plan,
 {
     uint32_t nodes[PLAN_NODES_MAX];
     const size_t n = place_work(plan, kind, nodes);
-    ls_write_map(out, 5);
+    ls_write_map(out, 6);
     json_string(out, "work", kind->name);
+    json_string(out, "role", fsm_kind_doer(kind));
     json_int(out, "ranks", (int64_t)fsm_kind_ranks(kind, options));
     json_double(out, "wait_s", wait_s(kind, options));
     ls_write_string(out, "nodes");
