@@ -150,6 +150,8 @@ TEST(collectors_are_spared_for_it)
     assert_ok(collector_work_read(&work, start->data, start->size));
     assert_string_equal(work.key.task_id, "collect_3");
     hand_started(hand, OTHER);
+    hand_wait(hand, 31 * LS_NS_PER_S);
+    assert_int_equal(hand_figures(hand).expired, 0); /* nor asked for */
     for (int64_t looks = 1; looks <= PROBE_LOOKS; looks++)
         looked(hand, COLLECTOR, 1, looks);
     closed(hand, COLLECTOR, 1);
@@ -243,12 +245,36 @@ static void start_all(struct bench *bench)
     }
 }
 
+/* Another kind of the same member, whose turns are not for works of this one.
+ */
+static int step_of_another(ls_step *step, void *self)
+{
+    struct prober *prober = self;
+    (void)step;
+    return service_work_is_used(&prober->work)
+               ? ls_error(LS_EHANDLER, "a step of another kind")
+               : LS_OK;
+}
+
+static const struct service_work_step other_steps[] = {
+    {"another", step_of_another}};
+static const struct service_task other_tasks[] = {
+    {LS_JOB_INIT, "other_start_task", prober_start},
+    {LS_JOB_EXIT, "other_close_task", NULL}};
+static const struct service_kind other_kind = {.tasks = other_tasks,
+                                               .n_tasks = 2,
+                                               .steps = other_steps,
+                                               .n_steps = 1,
+                                               .progress = prober_progress,
+                                               .drop = prober_drop,
+                                               .closed = prober_closed};
+
 /* Its only kind is one that neither the coordinator nor the member's service
  * was made with. */
 TEST(a_job_of_a_new_kind_is_done_by_a_real_coordinator_and_member)
 {
-    static const struct service_kind *const member_kinds[] = {&prober_kind,
-                                                              NULL};
+    static const struct service_kind *const member_kinds[] = {
+        &other_kind, &prober_kind, NULL};
     static const struct service_work_ops ops = {.what = "prober",
                                                 .kinds = member_kinds};
     const struct fsm_kind *const only[] = {&probe, NULL};
@@ -261,6 +287,7 @@ TEST(a_job_of_a_new_kind_is_done_by_a_real_coordinator_and_member)
     probe.where = "id:1"; /* MEMBER */
     options.stop_value = PROBE_VALUE;
     options.eval_episodes = 1;
+    options.max_time = BENCH_MS * LS_NS_PER_MS; /* or it would wait for ever */
     assert_ok(service_work_init(&prober.work, &common, &ops, &prober));
     assert_ok(service_work_serve(&prober.work));
     service_work_use(&prober.work, bench->task);
