@@ -93,7 +93,7 @@ static void print_work(const struct plan *plan,
                        const struct fsm_kind *const *at)
 {
     const struct fsm_kind *kind = *at, *later = goes_before(at);
-    char text[4096];
+    char text[512 + 12 * PLAN_NODES_MAX]; /* a task, and all ids */
     uint32_t nodes[PLAN_NODES_MAX];
     const size_t n = place_work(plan, kind, nodes);
     const size_t ranks = fsm_kind_ranks(kind, options);

@@ -37,7 +37,7 @@ int fsm_collector_read_exit(struct work_exit *out, const void *data,
     return status;
 }
 
-/* What waits for the buffer ------------------------------------------- */
+/* What waits for the buffer ------------------------------------------------ */
 
 /* Once: that fewer samples are kept than was asked for. */
 static void say_if_small(fsm *self, struct work *owner)
@@ -125,7 +125,7 @@ void fsm_waiting_drop(fsm *self, struct work *work)
     }
 }
 
-/* The calls ----------------------------------------------------------- */
+/* The calls ---------------------------------------------------------------- */
 
 void fsm_data_ask(fsm *self, const struct fsm_task *task, struct work *work,
                   int64_t version, int64_t want)

@@ -10,7 +10,7 @@
 enum { START, DATA, CLOSE, TASKS };
 static const struct fsm_task tasks[TASKS];
 
-/* When one is wanted -------------------------------------------------- */
+/* When one is wanted ------------------------------------------------------- */
 
 static int64_t expiry(const struct fsm_options *options)
 {
@@ -68,7 +68,7 @@ static void write_start(fsm *self, const struct work *work)
         &(struct collector_work){.samples = self->options.samples_per_work});
 }
 
-/* Its turns ----------------------------------------------------------- */
+/* Its turns ---------------------------------------------------------------- */
 
 /* How many pieces of data may be asked for, of all collectors together: so many
  * that each sample that comes of them is drawn, and in time. What is lent
@@ -159,7 +159,7 @@ static void data_ended(fsm *self, int64_t now, const struct open_call *call,
     collector_data_fini(&data);
 }
 
-/* Its end ------------------------------------------------------------- */
+/* Its end ------------------------------------------------------------------ */
 
 static void unneeded(fsm *self, struct work *work, int64_t now)
 {

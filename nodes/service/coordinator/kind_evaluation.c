@@ -12,7 +12,7 @@
 enum { START, EPISODES, CLOSE, TASKS };
 static const struct fsm_task tasks[TASKS];
 
-/* When one is wanted -------------------------------------------------- */
+/* When one is wanted ------------------------------------------------------- */
 
 static int64_t expiry(const struct fsm_options *options)
 {
@@ -123,7 +123,7 @@ static void write_start(fsm *self, const struct work *work)
                                  .episodes = self->options.eval_episodes});
 }
 
-/* Its turns ----------------------------------------------------------- */
+/* Its turns ---------------------------------------------------------------- */
 
 static bool turn(fsm *self, struct work *work, int64_t now)
 {
@@ -146,7 +146,7 @@ static void episodes_ended(fsm *self, int64_t now, const struct open_call *call,
     collector_data_fini(&data);
 }
 
-/* Its end ------------------------------------------------------------- */
+/* Its end ------------------------------------------------------------------ */
 
 /* Wherever the journal ends, the next life does not evaluate, give up or drop
  * what it says was evaluated: the work is over first, and the policy of before

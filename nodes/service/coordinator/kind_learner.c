@@ -13,7 +13,7 @@
 enum { START, DEMAND, LEARN, CLOSE, TASKS };
 static const struct fsm_task tasks[TASKS];
 
-/* When one is wanted -------------------------------------------------- */
+/* When one is wanted ------------------------------------------------------- */
 
 static size_t ranks(const struct fsm_options *options)
 {
@@ -70,7 +70,7 @@ static void ask(fsm *self, struct kind_use *own, int64_t now)
     work->key.attempt = self->scheduler.learner_attempts + 1;
 }
 
-/* Whom it goes to ----------------------------------------------------- */
+/* Whom it goes to ---------------------------------------------------------- */
 
 /* A learner keeps its work for as long as there is a job: who is to have it
  * first is chosen when all have told what they offer. */
@@ -110,7 +110,7 @@ static void write_start(fsm *self, const struct work *work)
     learner_work_write(&message, self->writer);
 }
 
-/* Its turns ----------------------------------------------------------- */
+/* Its turns ---------------------------------------------------------------- */
 
 /* What it may have at once, it has. */
 static struct lent_batch *unused(struct work *work)
@@ -308,7 +308,7 @@ static void unload(fsm *self, struct work *work, void *load)
     fsm_batch_release(self, work, load);
 }
 
-/* Its end ------------------------------------------------------------- */
+/* Its end ------------------------------------------------------------------ */
 
 static bool is_done(const struct work *work)
 {

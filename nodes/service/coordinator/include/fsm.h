@@ -87,8 +87,8 @@ fsm_records(fsm *machine,
             int (*fn)(void *self, const void *record, size_t size), void *self);
 
 /* What happens. After each, take the actions until there are none.
- * Errors: LS_ENOMEM: the machine is only good to be destroyed then. */
-/* A member is ready, or is not any more. Those that no kind of work is for are
+ * Errors: LS_ENOMEM: the machine is only good to be destroyed then.
+ * member: it is ready, or is not any more; one that no kind of work is for is
  * passed over. */
 LS_MUST_USE int fsm_member(fsm *machine, int64_t now,
                            const struct ls_member *member);
