@@ -117,9 +117,8 @@ extern const struct fsm_kind *const fsm_kinds[];
 const char *fsm_kind_doer(const struct fsm_kind *kind);
 size_t fsm_kind_ranks(const struct fsm_kind *kind,
                       const struct fsm_options *options);
-/* The task with this call, of the first of fsm_kinds that has it; NULL: none
- * has.
- */
+/* Of the first of fsm_kinds that has it, the task with this call; NULL: none
+ * has it. */
 const struct fsm_task *fsm_kinds_task(const char *call);
 /* The first of its tasks in this phase. */
 const struct fsm_task *fsm_kind_task(const struct fsm_kind *kind,
