@@ -335,6 +335,7 @@ static void be_coordinator(struct part *part)
         &(struct coordinator_options){
             .calls = part->peer.calls,
             .store = part->store,
+            .kinds = fsm_kinds,
             .fsm = {.iterations = shape->batches,
                     .stop_value = NAN,
                     .unroll_len = shape->unroll,
