@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "job_parts.h"
-
-const char *const job_phase_names[LS_JOB_N_PHASES] = {"init", "epoch", "upload",
-                                                      "download", "exit"};
+#include "lockstep/place.h"
 
 static char *copy(const char *text)
 {
@@ -16,6 +14,13 @@ static char *copy(const char *text)
     const size_t size = strlen(text) + 1;
     char *copied = malloc(size);
     return copied == NULL ? NULL : memcpy(copied, text, size);
+}
+
+const char *ls_job_phase_name(enum ls_job_phase phase)
+{
+    static const char *const names[LS_JOB_N_PHASES] = {
+        "init", "epoch", "upload", "download", "exit"};
+    return (unsigned)phase < LS_JOB_N_PHASES ? names[phase] : "?";
 }
 
 const char *ls_job_operation_name(enum ls_job_operation operation)
@@ -57,7 +62,7 @@ static int check_options(const struct ls_job_options *options)
     if (options->resume != LS_JOB_SCRATCH && options->folder == NULL)
         return ls_error(LS_EINVAL, "job %s: to resume it needs a folder",
                         options->name);
-    return job_where_check(options->checkpoint);
+    return ls_place_check(options->checkpoint);
 }
 
 static int copy_options(ls_job *job, const struct ls_job_options *given)
@@ -185,13 +190,13 @@ static int check_open(const ls_job *job, const char *what)
 static int check_task(const ls_job *job, enum ls_job_phase phase,
                       const struct ls_job_task *task)
 {
-    const char *group = job_phase_names[phase];
+    const char *group = ls_job_phase_name(phase);
     if (name_is_none(task->name) || task->fn == NULL || task->report_ms < 0)
         return ls_error(LS_EINVAL,
                         "job %s, %s group: a task needs a name, a function, "
                         "and an interval of at least 0 ms",
                         job->options.name, group);
-    const int status = job_where_check(task->where);
+    const int status = ls_place_check(task->where);
     if (status != LS_OK)
         return ls_error_at(status, "job %s, %s group, task %s",
                            job->options.name, group, task->name);

@@ -8,53 +8,9 @@
 #include <string.h>
 
 #include "job_parts.h"
-#include "word_list.h"
+#include "lockstep/place.h"
 
-/* ---- where ------------------------------------------------------------- */
-
-static bool ids_are_numbers(const char *list)
-{
-    const char *word;
-    size_t size, n = 0;
-    for (; (word = word_list_next(&list, &size)) != NULL; n++)
-        if (size > 10 || strspn(word, "0123456789") < size ||
-            strtoull(word, NULL, 10) > UINT32_MAX)
-            return false;
-    return n != 0;
-}
-
-int job_where_check(const char *where)
-{
-    const char *list = where != NULL ? strchr(where, ':') : NULL;
-    if (where == NULL || strcmp(where, "all") == 0)
-        return LS_OK;
-    size_t size = 0;
-    const char *words = list != NULL ? list + 1 : NULL;
-    if (list != NULL && strncmp(where, "id:", 3) == 0 && ids_are_numbers(words))
-        return LS_OK;
-    if (list != NULL &&
-        (strncmp(where, "role:", 5) == 0 || strncmp(where, "label:", 6) == 0) &&
-        word_list_next(&words, &size) != NULL)
-        return LS_OK;
-    return ls_error(LS_EINVAL,
-                    "\"%s\" is not a place: all, id:1,2, role:a,b or label:a,b",
-                    where);
-}
-
-static bool is_at(const char *where, const struct ls_member *node)
-{
-    char id[16];
-    const char *list = strchr(where, ':');
-    if (list == NULL)
-        return strcmp(where, "all") == 0;
-    list++;
-    if (where[0] == 'r')
-        return word_list_meets(list, node->role);
-    if (where[0] == 'l')
-        return word_list_meets(list, node->labels);
-    (void)snprintf(id, sizeof id, "%" PRIu32, node->id);
-    return word_list_has(list, id, strlen(id));
-}
+/* ---- nodes ------------------------------------------------------------- */
 
 static bool has_id(const uint32_t *ids, size_t n, uint32_t id)
 {
@@ -119,7 +75,7 @@ static int place(const char *where, const struct ls_member *nodes, size_t n,
 {
     int status = LS_OK;
     for (size_t i = 0; i < n && status == LS_OK; i++)
-        if (is_at(where, &nodes[i]))
+        if (ls_place_has(where, nodes[i].id, nodes[i].role, nodes[i].labels))
             status = ids_add(out, nodes[i].id);
     if (status == LS_OK && out->n == 0)
         status = ls_error(LS_ENOENT, "no ready node is at \"%s\"", where);
@@ -147,7 +103,7 @@ static int place_group(ls_job *job, enum ls_job_phase phase,
         task->n_nodes = ids.n;
         if (status != LS_OK)
             return ls_error_at(status, "job %s, %s group, task %s",
-                               job->options.name, job_phase_names[phase],
+                               job->options.name, ls_job_phase_name(phase),
                                task->given.name);
     }
     return LS_OK;
@@ -247,18 +203,30 @@ static void put_ids(struct text *text, const uint32_t *ids, size_t n,
 }
 
 static void put_task(struct text *text, enum ls_job_phase phase,
-                     const struct job_task *task)
+                     const struct ls_job_task *task, const uint32_t *nodes,
+                     size_t n_nodes)
 {
-    const char *const *outputs = task->given.outputs;
-    put(text, "  %-8s  %s on node ", job_phase_names[phase], task->given.name);
-    put_ids(text, task->nodes, task->n_nodes, ", ");
-    put(text, " (%s)%s", task->given.where,
-        task->given.workspace == LS_WORKSPACE_PRIVATE ? ", private" : "");
-    if (task->given.report_ms != 0)
-        put(text, ", every %d ms", task->given.report_ms);
+    const char *const *outputs = task->outputs;
+    put(text, "  %-8s  %s on node ", ls_job_phase_name(phase), task->name);
+    put_ids(text, nodes, n_nodes, ", ");
+    put(text, " (%s)%s", task->where != NULL ? task->where : "all",
+        task->workspace == LS_WORKSPACE_PRIVATE ? ", private" : "");
+    if (task->report_ms != 0)
+        put(text, ", every %d ms", task->report_ms);
     for (size_t i = 0; outputs != NULL && outputs[i] != NULL; i++)
         put(text, "%s%s", i == 0 ? ", puts out " : ", ", outputs[i]);
     put(text, "\n");
+}
+
+size_t ls_job_task_print(enum ls_job_phase phase,
+                         const struct ls_job_task *task, const uint32_t *nodes,
+                         size_t n_nodes, char *text, size_t size)
+{
+    struct text out = {.at = text, .size = size};
+    if (size != 0)
+        text[0] = '\0';
+    put_task(&out, phase, task, nodes, n_nodes);
+    return out.used;
 }
 
 static void put_job(struct text *text, const ls_job *job)
@@ -269,7 +237,8 @@ static void put_job(struct text *text, const ls_job *job)
     for (size_t i = 0; i < LS_JOB_N_PHASES; i++)
         for (const struct job_task *task = job->groups[i]; task != NULL;
              task = task->next)
-            put_task(text, (enum ls_job_phase)i, task);
+            put_task(text, (enum ls_job_phase)i, &task->given, task->nodes,
+                     task->n_nodes);
     if (job->options.folder != NULL) {
         put(text, "  saves     the blobs of node ");
         put_ids(text, job->keepers, job->n_keepers, ", ");
@@ -322,8 +291,8 @@ static void put_json(struct text *text, const ls_job *job)
              task = task->next, between = ",") {
             const char *const *outputs = task->given.outputs;
             put(text, "%s{\"group\":\"%s\",\"task\":\"%s\",\"where\":\"%s\",",
-                between, job_phase_names[i], task->given.name,
-                task->given.where);
+                between, ls_job_phase_name((enum ls_job_phase)i),
+                task->given.name, task->given.where);
             put(text, "\"private\":%s,\"report_ms\":%d,\"outputs\":[",
                 task->given.workspace == LS_WORKSPACE_PRIVATE ? "true"
                                                               : "false",

@@ -44,7 +44,7 @@ static int put_outputs(const ls_job *job, ls_writer *answer,
             status = put_output(job, answer, at->given.outputs[i]);
             if (status != LS_OK)
                 (void)ls_error_at(status, "%s group, task %s",
-                                  job_phase_names[phase], at->given.name);
+                                  ls_job_phase_name(phase), at->given.name);
         }
     ls_write_map_end(answer);
     return status;

@@ -73,7 +73,6 @@ struct ls_job {
 };
 
 /* ---- job.c ---- */
-extern const char *const job_phase_names[LS_JOB_N_PHASES];
 bool job_list_has(const struct job_task *list, const char *name);
 void job_outputs_clear(ls_job *job);
 /* Takes the place of an earlier one. Errors: LS_ENOMEM. */
@@ -81,8 +80,6 @@ int job_outputs_put(ls_job *job, uint32_t node, const char *name,
                     const void *data, size_t size);
 
 /* ---- job_compile.c ---- */
-/* NULL is all. Errors: LS_EINVAL. */
-int job_where_check(const char *where);
 bool job_runs_on(const struct job_task *task, uint32_t id);
 bool job_is_keeper(const ls_job *job);
 

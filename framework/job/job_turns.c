@@ -154,7 +154,7 @@ static void turn_main(void *self)
         (void)ls_error(status, "%s", ls_status_sentence(status));
     if (status != LS_OK)
         (void)ls_error_at(status, "%s group, task %s",
-                          job_phase_names[turns->phase], task->name);
+                          ls_job_phase_name(turns->phase), task->name);
     ls_mutex_lock(&job->asker.mutex);
     if (status != LS_OK)
         keep_failure(turns, status);
@@ -285,7 +285,7 @@ static int land_all(struct turns *turns)
             status = land(turns, *outputs);
         if (status != LS_OK)
             return ls_error_at(status, "%s group, task %s",
-                               job_phase_names[turns->phase], task->name);
+                               ls_job_phase_name(turns->phase), task->name);
     }
     return status;
 }
@@ -299,7 +299,7 @@ static int outcome(struct turns *turns)
     if (failure.status != LS_OK)
         return ls_failure_return(&failure);
     return left ? ls_error(LS_ETIMEDOUT, "%s group: a task was left behind",
-                           job_phase_names[turns->phase])
+                           ls_job_phase_name(turns->phase))
                 : land_all(turns);
 }
 
@@ -350,7 +350,7 @@ int turns_end(ls_job *job, int status)
         return ls_error(status,
                         "job %s, %s group, task %s still runs, after it was "
                         "cancelled %d ms ago or more",
-                        job->options.name, job_phase_names[turns->phase],
+                        job->options.name, ls_job_phase_name(turns->phase),
                         running->task->name, job->options.cancel_timeout_ms);
     destroy(turns);
     return LS_OK;

@@ -30,6 +30,12 @@ bool checks_call_is(const struct checked_call *call, const char *name)
     return strcmp(call->name, name) == 0;
 }
 
+bool checks_call_is_in(const struct checked_call *call, enum ls_job_phase phase)
+{
+    const struct fsm_task *task = fsm_kinds_task(call->name);
+    return task != NULL && task->phase == phase;
+}
+
 /* Which work a call is about. */
 static int read_key(struct checked_call *call, const struct fsm_action *action)
 {
@@ -94,9 +100,8 @@ static void note_call(struct service_life *by, const struct fsm_action *action)
                        "call %" PRIu64 " to node %" PRIu32 ": %s %s/%" PRId64,
                        made->number, made->to, action->name, made->key.task_id,
                        made->key.attempt);
-    if (checks_call_is(made, CALL_LEARNER_START) ||
-        checks_call_is(made, CALL_COLLECTOR_START)) {
-        checks_note_start(by, action);
+    if (checks_call_is_in(made, LS_JOB_INIT)) {
+        checks_note_start(by, made, action);
         return;
     }
     checks_take_over(by, &made->key);

@@ -122,7 +122,7 @@ void checks_break(const checks *checks, const char *name, const char *format,
 /* The books. checks_works.c: attempts */
 struct given *checks_find_given(const checks *checks,
                                 const struct work_key *key);
-void checks_note_start(struct service_life *by,
+void checks_note_start(struct service_life *by, const struct checked_call *call,
                        const struct fsm_action *action);
 /* What a later life of the coordinator goes on with is its own; how the start
  * ended that the earlier one made, that did not hear. */
@@ -144,6 +144,9 @@ void checks_finish_works(struct service_life *by);
 void checks_on_member_told(void *self, uint32_t id, uint64_t incarnation,
                            bool ready);
 bool checks_call_is(const struct checked_call *call, const char *name);
+/* Whether it is a task of a work that begins it, or ends it. */
+bool checks_call_is_in(const struct checked_call *call,
+                       enum ls_job_phase phase);
 void checks_on_action(void *self, const struct fsm_action *action);
 void checks_on_call_ended(void *self, uint64_t number,
                           const struct ls_call_result *result);

@@ -87,16 +87,16 @@ static void give(struct service_life *by, uint32_t to,
                      WORK_OF(made), before->key.attempt, before->to);
 }
 
-void checks_note_start(struct service_life *by, const struct fsm_action *action)
+void checks_note_start(struct service_life *by, const struct checked_call *call,
+                       const struct fsm_action *action)
 {
-    struct given wanted = {.learns =
-                               strcmp(action->name, CALL_LEARNER_START) == 0};
-    int status;
+    struct given wanted = {.key = call->key,
+                           .learns = checks_call_is(call, CALL_LEARNER_START)};
+    int status = LS_OK;
     if (wanted.learns) {
         struct learner_work work;
         status = learner_work_read(&work, action->data, action->size);
         if (status == LS_OK) {
-            wanted.key = work.key;
             wanted.iterations = work.iterations;
             wanted.informs = work.send_info_freq;
             memcpy(wanted.policy_id, work.policy_id, sizeof wanted.policy_id);
@@ -109,13 +109,11 @@ void checks_note_start(struct service_life *by, const struct fsm_action *action)
                              work.key.task_id, work.key.attempt, action->to);
             wanted.repeats = work.send_policy_freq != 1;
         }
-    } else {
+    } else if (checks_call_is(call, CALL_COLLECTOR_START)) {
         struct collector_work work;
         status = collector_work_read(&work, action->data, action->size);
-        if (status == LS_OK) {
-            wanted.key = work.key;
+        if (status == LS_OK)
             wanted.evaluates = work.eval_flag;
-        }
     }
     if (status == LS_OK)
         give(by, action->to, &wanted);
@@ -137,8 +135,7 @@ void checks_take_over(struct service_life *by, const struct work_key *key)
 void checks_note_fate(const struct checked_call *call, enum ls_call_state state)
 {
     struct given *given = checks_find_given(call->by->life->all, &call->key);
-    const bool is_close = checks_call_is(call, CALL_LEARNER_CLOSE) ||
-                          checks_call_is(call, CALL_COLLECTOR_CLOSE);
+    const bool is_close = checks_call_is_in(call, LS_JOB_EXIT);
     if (given == NULL || given->state == GIVEN_BROKEN)
         return;
     if (given->state == GIVEN_ASKED)

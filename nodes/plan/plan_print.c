@@ -3,10 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fsm_kinds.h"
 #include "json.h"
+#include "lockstep/place.h"
 #include "plan.h"
 #include "plan_lease.h"
-#include "work_kinds.h"
 
 /* What a table shows of a node. */
 struct row {
@@ -50,75 +51,76 @@ static void print_node(const struct plan *plan, size_t index,
     printf("\n");
 }
 
-/* What a work of each kind is. */
-static void print_learner(const struct plan *plan)
+/* Which nodes a work may go to. Returns how many. */
+static size_t place_work(const struct plan *plan, const struct fsm_kind *kind,
+                         uint32_t out[PLAN_NODES_MAX])
 {
-    const struct fsm_options *fsm = &plan->service.fsm;
-    char until[64] = "until it is solved";
-    if (fsm->iterations > 0)
-        (void)snprintf(until, sizeof until, "%lld iterations",
-                       (long long)fsm->iterations);
-    printf("%s, batches of %lld samples of %lld steps", until,
-           (long long)fsm->batch_size,
-           (long long)(fsm->unroll_len / fsm->split));
+    size_t n = 0;
+    for (size_t i = 0; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        if (ls_place_has(kind->where, node->id, plan_role_names[node->role],
+                         ""))
+            out[n++] = node->id;
+    }
+    return n;
 }
 
-static void print_collector(const struct plan *plan)
+/* As the tasks of any job. */
+static struct ls_job_task job_task(const struct fsm_kind *kind,
+                                   const struct fsm_task *task)
 {
-    const struct fsm_options *fsm = &plan->service.fsm;
-    if (fsm->samples_per_work > 0)
-        printf("%lld trajectories", (long long)fsm->samples_per_work);
+    return (struct ls_job_task){
+        .name = task->name, .where = kind->where, .outputs = task->outputs};
+}
+
+static double wait_s(const struct fsm_kind *kind,
+                     const struct fsm_options *options)
+{
+    return (double)kind->expiry(options) / (double)LS_NS_PER_S;
+}
+
+/* Of the kinds that come later the first that the same members do. */
+static const struct fsm_kind *goes_before(const struct fsm_kind *const *kind)
+{
+    const struct fsm_kind *const *later = kind + 1;
+    while (*later != NULL && strcmp((*later)->where, (*kind)->where) != 0)
+        later++;
+    return *later;
+}
+
+static void print_work(const struct plan *plan,
+                       const struct fsm_options *options,
+                       const struct fsm_kind *const *at)
+{
+    const struct fsm_kind *kind = *at, *later = goes_before(at);
+    char text[512 + 12 * PLAN_NODES_MAX]; /* a task, and all ids */
+    uint32_t nodes[PLAN_NODES_MAX];
+    const size_t n = place_work(plan, kind, nodes);
+    const size_t ranks = fsm_kind_ranks(kind, options);
+    kind->describe(options, text, sizeof text);
+    printf("%s work: %s; by ", kind->name, text);
+    if (ranks > 1)
+        printf("%zu ranks of %zu %ss", ranks, n, fsm_kind_doer(kind));
     else
-        printf("as long as somebody learns, trajectories");
-    printf(" of %lld steps", (long long)fsm->unroll_len);
-}
-
-static void print_evaluation(const struct plan *plan)
-{
-    const double interval_s =
-        (double)plan->service.fsm.eval_interval / (double)LS_NS_PER_S;
-    printf("%zu episode%s", plan->episodes, plan->episodes == 1 ? "" : "s");
-    if (interval_s > 0.0)
-        printf(" every %g s", interval_s);
-}
-
-static void (*const print_work[WORK_KINDS])(const struct plan *plan) = {
-    [WORK_LEARNER] = print_learner,
-    [WORK_COLLECTOR] = print_collector,
-    [WORK_EVALUATION] = print_evaluation,
-};
-
-static double wait_s(const struct plan *plan, enum work_kind kind)
-{
-    return (double)work_expiry(&plan->service.fsm, kind) / (double)LS_NS_PER_S;
-}
-
-static size_t ranks_of(const struct plan *plan, enum work_kind kind)
-{
-    return work_rows[kind].shared ? plan_ranks(plan) : 1;
-}
-
-/* Who does it: "a learner", "2 ranks of 3 learners". */
-static void print_doers(const struct plan *plan, enum work_kind kind)
-{
-    const char *const role = pool_role_names[work_rows[kind].role];
-    if (ranks_of(plan, kind) > 1)
-        printf("%zu ranks of %zu %ss", ranks_of(plan, kind),
-               plan_count(plan, PLAN_LEARNER), role);
-    else
-        printf("a %s", role);
+        printf("a %s", fsm_kind_doer(kind));
+    printf(" within %g s", wait_s(kind, options));
+    if (later != NULL)
+        printf(", before %s works", later->name);
+    printf("\n");
+    for (size_t i = 0; i < kind->n_tasks; i++) {
+        const struct ls_job_task task = job_task(kind, &kind->tasks[i]);
+        (void)ls_job_task_print(kind->tasks[i].phase, &task, nodes, n, text,
+                                sizeof text);
+        printf("%s", text);
+    }
 }
 
 static void print_works(const struct plan *plan)
 {
-    for (size_t i = 0; i < WORK_KINDS; i++) {
-        printf("%s work: ", work_rows[i].name);
-        print_work[i](plan);
-        printf("; by ");
-        print_doers(plan, (enum work_kind)i);
-        printf(" within %g s%s\n", wait_s(plan, (enum work_kind)i),
-               work_rows[i].first ? ", before other works" : "");
-    }
+    struct fsm_options options;
+    plan_coordinator_options(plan, &options);
+    for (size_t i = 0; fsm_kinds[i] != NULL; i++)
+        print_work(plan, &options, &fsm_kinds[i]);
 }
 
 static void print_service(const struct plan *plan)
@@ -236,6 +238,59 @@ static int write_node(const struct plan *plan, size_t index, ls_writer *out)
     return LS_OK;
 }
 
+/* Of the names that ls_job_print() has. */
+static void write_task(const struct ls_job_task *task, enum ls_job_phase phase,
+                       ls_writer *out)
+{
+    size_t n = 0;
+    while (task->outputs != NULL && task->outputs[n] != NULL)
+        n++;
+    ls_write_map(out, 4);
+    json_string(out, "group", ls_job_phase_name(phase));
+    json_string(out, "task", task->name);
+    json_string(out, "where", task->where);
+    ls_write_string(out, "outputs");
+    ls_write_array(out, (uint32_t)n);
+    for (size_t i = 0; i < n; i++)
+        ls_write_string(out, task->outputs[i]);
+}
+
+static void write_work(const struct plan *plan,
+                       const struct fsm_options *options,
+                       const struct fsm_kind *kind, ls_writer *out)
+{
+    uint32_t nodes[PLAN_NODES_MAX];
+    const size_t n = place_work(plan, kind, nodes);
+    ls_write_map(out, 6);
+    json_string(out, "work", kind->name);
+    json_string(out, "role", fsm_kind_doer(kind));
+    json_int(out, "ranks", (int64_t)fsm_kind_ranks(kind, options));
+    json_double(out, "wait_s", wait_s(kind, options));
+    ls_write_string(out, "nodes");
+    ls_write_array(out, (uint32_t)n);
+    for (size_t i = 0; i < n; i++)
+        ls_write_uint(out, nodes[i]);
+    ls_write_string(out, "tasks");
+    ls_write_array(out, (uint32_t)kind->n_tasks);
+    for (size_t i = 0; i < kind->n_tasks; i++) {
+        const struct ls_job_task task = job_task(kind, &kind->tasks[i]);
+        write_task(&task, kind->tasks[i].phase, out);
+    }
+}
+
+static void write_works(const struct plan *plan, ls_writer *out)
+{
+    struct fsm_options options;
+    size_t n = 0;
+    while (fsm_kinds[n] != NULL)
+        n++;
+    plan_coordinator_options(plan, &options);
+    ls_write_string(out, "works");
+    ls_write_array(out, (uint32_t)n);
+    for (size_t i = 0; i < n; i++)
+        write_work(plan, &options, fsm_kinds[i], out);
+}
+
 static void write_service(const struct plan *plan, ls_writer *out)
 {
     const struct plan_service *service = &plan->service;
@@ -250,15 +305,7 @@ static void write_service(const struct plan *plan, ls_writer *out)
     json_int(out, "unroll", fsm->unroll_len);
     json_int(out, "split", fsm->split);
     json_int(out, "channel", service->channel);
-    ls_write_string(out, "works");
-    ls_write_array(out, WORK_KINDS);
-    for (size_t i = 0; i < WORK_KINDS; i++) {
-        ls_write_map(out, 4);
-        json_string(out, "work", work_rows[i].name);
-        json_string(out, "role", pool_role_names[work_rows[i].role]);
-        json_int(out, "ranks", (int64_t)ranks_of(plan, (enum work_kind)i));
-        json_double(out, "wait_s", wait_s(plan, (enum work_kind)i));
-    }
+    write_works(plan, out);
     json_string(out, "replay", plan_replay_name(plan));
     json_int(out, "samples_kept", plan_samples_kept(plan));
     json_string(out, "store", plan_store_names[service->store]);

@@ -278,3 +278,18 @@ int64_t plan_samples_kept(const struct plan *plan)
         plan->sizes.replay / plan->sizes.sample * (uint64_t)fsm->split;
     return (int64_t)(room < capacity ? room : capacity);
 }
+
+void plan_coordinator_options(const struct plan *plan, struct fsm_options *out)
+{
+    *out = plan->service.fsm;
+    out->stop_value = plan->solved;
+    out->eval_episodes = (int64_t)plan->episodes;
+    out->max_env_steps = plan->stop_env_step;
+    out->max_time = (int64_t)(60.0 * plan->stop_minutes * (double)LS_NS_PER_S);
+    out->learner_batches = plan_learner_batches(plan);
+    out->ranks = (int64_t)plan_ranks(plan);
+    out->call_timeout = plan->patience_ms * LS_NS_PER_MS;
+    out->work_timeout = plan->world.step_timeout_ms * LS_NS_PER_MS;
+    out->seed = plan->seed;
+    out->replay.max_bytes = plan->sizes.replay;
+}

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -332,9 +333,10 @@ TEST(who_never_answers_is_waited_for_until_the_deadline)
 
 struct generous {
     int listener, ends[2];
+    int memory; /* what it sends as one; and an end of a pipe as a bell */
 };
 
-/* Answers the first that asks with two descriptors of a pipe. */
+/* Answers the first that asks. */
 static void send_two(void *self)
 {
     struct generous *generous = self;
@@ -345,18 +347,21 @@ static void send_two(void *self)
                             .msg_control = control,
                             .msg_controllen = sizeof control};
     struct cmsghdr *const header = CMSG_FIRSTHDR(&packet);
-    const int two[2] = {generous->ends[1], generous->ends[1]};
+    const int two[2] = {generous->memory, generous->ends[1]};
     const int asker = accept(generous->listener, NULL, NULL);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(sizeof two);
     memcpy(CMSG_DATA(header), two, sizeof two);
-    (void)sendmsg(asker, &packet, 0);
+    char said[LS_MEMORY_KEY_BYTES];
+    assert_int_equal(recv(asker, said, sizeof said, 0), sizeof said);
+    assert_int_equal(sendmsg(asker, &packet, 0), 1);
     close(asker);
     close(generous->ends[1]);
 }
 
-TEST(of_who_sends_two_descriptors_none_is_kept)
+/* Of two descriptors, a memory (-1: an end of a pipe) and an end of a pipe. */
+static void none_is_kept(int memory_fd, const char *why)
 {
     ls_runtime *const runtime = ls_runtime_threads();
     struct generous generous = {.listener = socket(AF_UNIX, SOCK_SEQPACKET, 0)};
@@ -370,16 +375,76 @@ TEST(of_who_sends_two_descriptors_none_is_kept)
         0);
     assert_int_equal(listen(generous.listener, 1), 0);
     assert_int_equal(pipe2(generous.ends, O_NONBLOCK), 0);
+    generous.memory = memory_fd < 0 ? generous.ends[1] : memory_fd;
     assert_ok(
         ls_thread_spawn(runtime, &thread, "generous", send_two, &generous));
     assert_fails(ls_memory_take(&memory, runtime, path, key, 1,
                                 ls_deadline(runtime, 60000)),
-                 LS_EUNREACHABLE);
+                 LS_EPROTO);
+    assert_error_has(why);
     assert_ok(ls_thread_join(&thread, LS_FOREVER));
     assert_int_equal(read(generous.ends[0], &byte, 1), 0); /* no writer */
     close(generous.ends[0]);
     close(generous.listener);
     unlink(path);
+}
+
+TEST(of_what_is_no_memory_or_no_bell_nothing_is_kept)
+{
+    ls_memory *own = made(ls_runtime_threads(), 100);
+    none_is_kept(-1, "no sealed memory");
+    none_is_kept(own->lent, "no bell");
+    ls_memory_destroy(&own);
+}
+
+/* ---- bells --------------------------------------------------------------- */
+
+static uint64_t heard(int bell)
+{
+    uint64_t n = 0;
+    return read(bell, &n, sizeof n) == (ssize_t)sizeof n ? n : 0;
+}
+
+TEST(who_takes_a_memory_can_ring_its_owners_bell)
+{
+    ls_runtime *const runtime = ls_runtime_threads();
+    const int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    const uint64_t full = UINT64_MAX - 1;
+    ls_memory *own = made(runtime, 100);
+    ls_memory *deaf = taken(runtime, own);
+    assert_ok(ls_memory_set_bell(own, bell, NULL, NULL));
+    ls_memory *one = taken(runtime, own), *other = taken(runtime, own);
+    ls_memory_ring(deaf); /* it was taken before there was one */
+    assert_int_equal(heard(bell), 0);
+    ls_memory_ring(one);
+    ls_memory_ring(other);
+    assert_int_equal(heard(bell), 2);
+    assert_int_equal(write(bell, &full, sizeof full), sizeof full);
+    ls_memory_ring(one); /* nobody listens: it does not wait */
+    assert_true(heard(bell) == full);
+    ls_memory_destroy(&own);
+    ls_memory_ring(one); /* nor does it matter when the owner is gone */
+    ls_memory_destroy(&one);
+    ls_memory_destroy(&other);
+    ls_memory_destroy(&deaf);
+    close(bell);
+}
+
+TEST(a_bell_needs_a_descriptor)
+{
+    ls_memory *own = made(ls_runtime_threads(), 100);
+    struct rlimit before, none;
+    const int bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = (rlim_t)bell + 1;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    assert_fails(ls_memory_set_bell(own, bell, NULL, NULL), LS_ELIMIT);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_ok(ls_memory_set_bell(own, bell, NULL, NULL));
+    assert_ok(ls_memory_set_bell(own, -1, NULL, NULL));
+    ls_memory_destroy(&own);
+    close(bell);
 }
 
 TEST(an_offer_at_a_path_that_cannot_be_is_refused)
@@ -650,6 +715,33 @@ static void simulate(void (*fn)(ls_runtime *runtime))
         simulate(name);                                                        \
     }
 PROMISES(IN_SIMULATION)
+
+static void note_rung(void *self)
+{
+    ++*(int *)self;
+}
+
+static void ring_there(ls_runtime *runtime)
+{
+    int n = 0;
+    ls_memory *own = made(runtime, 100);
+    ls_memory *other = taken(runtime, own);
+    ls_memory_ring(other);
+    assert_ok(ls_memory_set_bell(own, -1, note_rung, &n));
+    ls_memory_ring(other);
+    assert_int_equal(n, 1);
+    assert_ok(ls_memory_set_bell(own, -1, NULL, NULL));
+    ls_memory_ring(other);
+    assert_int_equal(n, 1);
+    ls_memory_destroy(&own);
+    ls_memory_ring(other);
+    ls_memory_destroy(&other);
+}
+
+TEST(in_a_simulation_a_function_hears_the_bell)
+{
+    simulate(ring_there);
+}
 
 static ls_memory *lonely;
 

@@ -3,7 +3,8 @@
  *   bench_call [--json] [--rounds N]
  *
  * Round trips of 32 bytes, one after the other: ls_call_ask() from the main
- * thread, a handler on the dispatch thread of the other node; raw: a DEALER and
+ * thread, a handler on the dispatch thread of the other node, through shared
+ * memory, and over the connection (`shared_bytes` 0); raw: a DEALER and
  * a ROUTER, each read by the thread that answers. Each measurement has
  * processes of its own (inproc: one), and they take turns. Of each the median,
  * and the time that one in a hundred takes longer than. Then 10,000 calls at
@@ -76,7 +77,7 @@ static int serve_echo(void *self, ls_request *request)
 }
 
 static void bus_open(struct bus_end *end, uint32_t id, const char *bind,
-                     const char *peer)
+                     const char *peer, bool shares)
 {
     struct ls_node_options options;
     ls_node_options_init(&options);
@@ -85,6 +86,7 @@ static void bus_open(struct bus_end *end, uint32_t id, const char *bind,
     options.bind = strcmp(bind, "tcp") == 0 ? NULL : bind;
     options.attach = &peer;
     options.n_attach = peer != NULL;
+    options.shared_bytes = shares ? options.shared_bytes : 0;
     const struct ls_rpc_options many = {.max_calls = IN_FLIGHT,
                                         .max_requests = IN_FLIGHT};
     if (ls_node_create(&end->node, &options) != LS_OK ||
@@ -132,8 +134,8 @@ static void bus_join_main(void *self)
 static void bus_in_one(void)
 {
     struct bus_end ends[2];
-    bus_open(&ends[0], 0, "inproc://server", NULL);
-    bus_open(&ends[1], 1, "inproc://client", "inproc://server");
+    bus_open(&ends[0], 0, "inproc://server", NULL, true);
+    bus_open(&ends[1], 1, "inproc://client", "inproc://server", true);
     ls_thread *thread = bench_thread(bus_join_main, &ends[0]);
     bus_join(&ends[1]);
     bench_thread_join(thread);
@@ -142,10 +144,11 @@ static void bus_in_one(void)
     bus_close(&ends[0]);
 }
 
-static void bus_main(uint32_t id, const char *bind, const char *peer)
+static void bus_main(uint32_t id, const char *bind, const char *peer,
+                     bool shares)
 {
     struct bus_end end;
-    bus_open(&end, id, bind, id == 0 ? NULL : peer);
+    bus_open(&end, id, bind, id == 0 ? NULL : peer, shares);
     if (id == 0)
         parent_tell(ls_node_endpoint(end.node));
     bus_join(&end);
@@ -297,8 +300,8 @@ static void flight_main(int n_rounds)
 {
     struct bus_end ends[2];
     char line[PROCESS_LINE_MAX];
-    bus_open(&ends[0], 0, "inproc://server", NULL);
-    bus_open(&ends[1], 1, "inproc://client", "inproc://server");
+    bus_open(&ends[0], 0, "inproc://server", NULL, true);
+    bus_open(&ends[1], 1, "inproc://client", "inproc://server", true);
     if (ls_rpc_serve(ends[0].calls, "hold", LS_CALL_ANYONE, serve_held, NULL) !=
         LS_OK)
         bench_fail("serve");
@@ -322,7 +325,7 @@ static void flight_main(int n_rounds)
 
 struct way {
     const char *transport;
-    bool raw;
+    const char *by;  /* "raw", "bus", "far": over the connection */
     double p50, p99; /* us, of the last round */
 };
 
@@ -340,13 +343,9 @@ static void start_end(struct process *process, const struct way *way, int id,
     char bind[ENDPOINT] = "tcp";
     if (strcmp(way->transport, "ipc") == 0)
         (void)snprintf(bind, sizeof bind, "ipc://%s/%d", bench_folder(), id);
-    const char *const arguments[] = {"--end",
-                                     way->transport,
-                                     way->raw ? "raw" : "bus",
-                                     id == 0 ? "0" : "1",
-                                     bind,
-                                     peer,
-                                     NULL};
+    const char *const arguments[] = {
+        "--end", way->transport, way->by, id == 0 ? "0" : "1",
+        bind,    peer,           NULL};
     process_start(process, arguments);
 }
 
@@ -377,22 +376,35 @@ static double same_run(void *self)
 
 static void compare(const char *transport, const struct bench_options *options)
 {
-    struct way ways[] = {{.transport = transport, .raw = true},
-                         {.transport = transport}};
+    struct way ways[] = {{.transport = transport, .by = "raw"},
+                         {.transport = transport, .by = "bus"},
+                         {.transport = transport, .by = "far"}};
+    const size_t n = strcmp(transport, "inproc") == 0 ? 4 : 6;
     char title[64];
     struct bench_figure figures[] = {
         {.name = "raw, p50", .unit = "us", .run = run_way, .self = &ways[0]},
         {.name = "raw, p99", .unit = "us", .run = same_run, .self = &ways[0]},
         {.name = "call, p50", .unit = "us", .run = run_way, .self = &ways[1]},
         {.name = "call, p99", .unit = "us", .run = same_run, .self = &ways[1]},
+        {.name = "shared_bytes 0, p50",
+         .unit = "us",
+         .run = run_way,
+         .self = &ways[2]},
+        {.name = "shared_bytes 0, p99",
+         .unit = "us",
+         .run = same_run,
+         .self = &ways[2]},
     };
     (void)snprintf(title, sizeof title, "call: %s, 32 B", transport);
-    bench_run(figures, 4, options);
-    bench_print(title, figures, 4, options);
-    bench_print_derived(title, "call / raw, p50", "x",
+    bench_run(figures, n, options);
+    bench_print(title, figures, n, options);
+    bench_print_derived(title, "call / raw, p50 (target <= 1.4)", "x",
                         figures[2].median / figures[0].median, options);
     bench_print_derived(title, "call / raw, p99", "x",
                         figures[3].median / figures[1].median, options);
+    if (n == 6)
+        bench_print_derived(title, "shared_bytes 0 / raw, p50", "x",
+                            figures[4].median / figures[0].median, options);
 }
 
 static void fly(const struct bench_options *options)
@@ -434,7 +446,7 @@ static void hidden_main(char **argv)
     else if (raw)
         raw_main(zctx, id, argv[5], argv[6]);
     else
-        bus_main(id, argv[5], argv[6]);
+        bus_main(id, argv[5], argv[6], strcmp(argv[3], "far") != 0);
     if (alone)
         await_end();
     if (raw)

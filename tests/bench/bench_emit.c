@@ -20,7 +20,7 @@
 #include "process.h"
 
 #define QUICK     10
-#define WAYS      3
+#define WAYS      4
 #define RECEIVERS 8
 #define TEXT_MAX  24
 
@@ -75,7 +75,7 @@ struct measure {
 
 static const struct emit_ops *ops_of(const struct emit_job *job)
 {
-    return job->way == EMIT_BUS ? &emit_bus : &emit_raw;
+    return job->way == EMIT_BUS || job->way == EMIT_FAR ? &emit_bus : &emit_raw;
 }
 
 static void tell_span(struct emit_span span)
@@ -236,12 +236,13 @@ static bool is_local(const struct comparison *c)
 static size_t prepare(const struct comparison *c, bool quick,
                       struct measure *measures, struct bench_figure *figures)
 {
-    static const char *const names[] = {"Lockstep", "raw libzmq",
-                                        "raw libzmq with a handler thread",
-                                        "ls_queue"};
+    static const char *const names[] = {
+        "Lockstep", "Lockstep, shared_bytes 0", "raw libzmq",
+        "raw libzmq with a handler thread", "ls_queue"};
     const bool trip = strcmp(c->kind, TRIP) == 0;
-    enum emit_way ways[WAYS] = {EMIT_BUS, EMIT_RAW, EMIT_RAW_HANDLER};
-    const size_t n = trip && !is_local(c) ? 3 : 2;
+    enum emit_way ways[WAYS] = {EMIT_BUS, EMIT_RAW, EMIT_RAW_HANDLER, EMIT_FAR};
+    const bool inproc = strcmp(c->transport, "inproc") == 0;
+    const size_t n = !trip || is_local(c) ? 2 : inproc ? 3 : 4;
     if (is_local(c))
         ways[1] = EMIT_QUEUE;
     for (size_t i = 0; i < n; i++) {
@@ -265,11 +266,11 @@ static void print_ratio(const char *bench, const struct comparison *c,
                         const struct bench_options *options)
 {
     const bool local_events = is_local(c) && strcmp(c->kind, EVENTS) == 0;
-    const double ratio = figures[0].median / figures[n - 1].median;
+    const double ratio = figures[0].median / figures[n > 2 ? 2 : 1].median;
     char target[32] = "";
     if (c->target > 0)
         (void)snprintf(target, sizeof target, " (target %s %.2f)",
-                       n == 3 || is_local(c) ? "<=" : ">=", c->target);
+                       n > 2 || is_local(c) ? "<=" : ">=", c->target);
     char name[128];
     (void)snprintf(name, sizeof name, "%s, Lockstep's%s",
                    local_events ? "time" : "ratio", target);

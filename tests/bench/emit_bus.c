@@ -108,6 +108,8 @@ static void *bus_open(const struct emit_job *job, unsigned id, const char *bind,
     options.bind = strcmp(bind, "tcp") == 0 ? NULL : bind;
     options.attach = &peer;
     options.n_attach = peer != NULL;
+    if (job->way == EMIT_FAR)
+        options.shared_bytes = 0;
     if (ls_node_create(&end->node, &options) != LS_OK)
         bench_fail("node");
     listen(end);

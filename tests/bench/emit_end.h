@@ -15,6 +15,7 @@
 
 enum emit_way {
     EMIT_BUS,         /* Lockstep */
+    EMIT_FAR,         /* Lockstep, over the connection: shared_bytes 0 */
     EMIT_RAW,         /* libzmq, whoever receives handles */
     EMIT_RAW_HANDLER, /* libzmq, one thread receives, another handles */
     EMIT_QUEUE        /* local only: ls_queue */

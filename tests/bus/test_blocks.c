@@ -342,6 +342,7 @@ static void lie(const struct pair_of *p, enum lie how)
     size_t n = how == TOPIC ? wire_topic_event(frame, "x")
                             : wire_topic_inbox(frame, 2);
     n += wire_header_write(frame + n, &header);
+    flow_carry(to, false); /* what is emitted next goes behind it */
     assert_ok(
         transport_publish(node->transport, frame, n, handle, header.size));
     transport_unlock(node->transport);
@@ -409,6 +410,7 @@ static void send_mutant(ls_node *node, struct ls_rng *rng)
     header.size = sizeof handle;
     size_t n = wire_topic_inbox(frame, 2);
     n += wire_header_write(frame + n, &header);
+    flow_carry(to, false);
     assert_ok(
         transport_publish(node->transport, frame, n, handle, sizeof handle));
     transport_unlock(node->transport);

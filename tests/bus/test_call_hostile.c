@@ -43,6 +43,7 @@ static void tune(struct ls_node_options *options, size_t index)
     options->silence_ms = 60000; /* and do not keep beating, */
     options->linger_ms = 100;    /* and do not close when told farewell */
     options->heartbeat_ms = 50;
+    options->shared_bytes = 0; /* or raw peers are offered memory, too */
     options->world_max = 3;
 }
 

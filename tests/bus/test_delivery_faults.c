@@ -28,6 +28,7 @@ struct member {
     ls_mutex mutex;
     ls_cond changed;
     struct seen reliable, plain, latest;
+    uint64_t near; /* messages that it sent through shared memory */
 };
 
 struct cluster {
@@ -105,6 +106,7 @@ static int make(struct member *m)
     options.start_timeout_ms = 60000;
     options.silence_ms = 60000;
     options.linger_ms = 10000;
+    options.shared_bytes = m->cluster->seed % 2 == 0 ? 512 << 10 : 0;
     options.runtime = m->runtime;
     int status = ls_node_create(&m->node, &options);
     if (status == LS_OK)
@@ -166,6 +168,9 @@ static void member_main(void *arg)
     m->status = live(m);
     if (m->status != LS_OK)
         (void)snprintf(m->text, sizeof m->text, "%s", ls_error_text());
+    struct ls_node_stats stats;
+    ls_node_stats(m->node, &stats);
+    m->near = stats.near;
     ls_node_destroy(&m->node);
 }
 
@@ -213,10 +218,12 @@ static void check(const struct cluster *c, const struct member *m)
              (unsigned long long)m->latest.disorder);
 }
 
-static void one_seed(uint64_t seed, enum ls_topology topology)
+/* Returns how many messages went through shared memory. */
+static uint64_t one_seed(uint64_t seed, enum ls_topology topology)
 {
     struct cluster *c = calloc(1, sizeof *c);
     struct ls_rng random;
+    uint64_t near = 0;
     assert_non_null(c);
     ls_rng_seed(&random, seed, 0);
     const struct ls_network_path path = {
@@ -233,18 +240,23 @@ static void one_seed(uint64_t seed, enum ls_topology topology)
     assert_ok(ls_simulation_run(c->net.simulation, net_body, &c->net));
     for (size_t i = 0; i < MEMBERS; i++) {
         check(c, &c->members[i]);
+        near += c->members[i].near;
         ls_cond_fini(&c->members[i].changed);
         ls_mutex_fini(&c->members[i].mutex);
     }
     net_close(&c->net);
     free(c);
+    return near;
 }
 
 static void sweep(enum ls_topology topology)
 {
     const struct seeds seeds = seeds_of(100);
+    uint64_t near = 0;
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
-        one_seed(seed, topology);
+        near += one_seed(seed, topology);
+    if (seeds.end - seeds.first > 10)
+        assert_int_equal(near != 0, topology == LS_TOPOLOGY_MESH);
 }
 
 TEST(every_policy_keeps_its_promise_in_a_mesh)

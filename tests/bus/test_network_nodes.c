@@ -35,6 +35,7 @@ struct cluster {
     bool reliable;   /* which are */
     uint32_t window; /* of messages; 0: as usual */
     bool globs;      /* some listen to all that begins alike */
+    bool apart;      /* they are on hosts of their own */
     bool (*done)(const struct member *member);
     void (*script)(struct cluster *cluster);
     struct member members[MEMBERS];
@@ -104,6 +105,8 @@ static int make(struct member *m)
     options.world_size = (uint32_t)m->cluster->n;
     options.runtime = m->runtime;
     options.emit_timeout_ms = LONG_MS;
+    if (m->cluster->apart) /* hosts of their own */
+        options.shared_bytes = 0;
     if (m->cluster->window != 0)
         options.window_messages = m->cluster->window;
     int status = ls_node_create(&m->node, &options);
@@ -190,6 +193,7 @@ static uint64_t run(struct cluster *c, uint64_t seed,
     net_open(&c->net, seed, path);
     c->net.self = c;
     c->net.body = cluster_body;
+    c->apart = path != NULL;
     if (c->done == NULL)
         c->done = heard_all;
     assert_ok(ls_simulation_run(c->net.simulation, net_body, &c->net));

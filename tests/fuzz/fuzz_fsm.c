@@ -28,10 +28,12 @@ static fsm *make(void)
     options.samples_per_work = 2;
     options.split = 2;
     fsm *machine = NULL;
-    must(fsm_create(&machine, &options) == LS_OK);
-    for (uint32_t id = 1; id <= MEMBERS; id++)
-        must(fsm_member(machine, 1, id, 1, id == 1 ? "learner" : "collector",
-                        true) == LS_OK);
+    must(fsm_create(&machine, &options, fsm_kinds) == LS_OK);
+    for (uint32_t id = 1; id <= MEMBERS; id++) {
+        const struct ls_member member =
+            core_member(id, 1, id == 1 ? "learner" : "collector", true);
+        must(fsm_member(machine, 1, &member) == LS_OK);
+    }
     return machine;
 }
 

@@ -37,7 +37,7 @@ static fsm *make(void)
     struct fsm_options options = small_core_options();
     options.keeps_samples = options.data_stays = true;
     fsm *machine = NULL;
-    must(fsm_create(&machine, &options) == LS_OK);
+    must(fsm_create(&machine, &options, fsm_kinds) == LS_OK);
     return machine;
 }
 

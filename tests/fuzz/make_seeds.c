@@ -540,9 +540,11 @@ static void records(bool keeps)
     size_t n = 0, n_answers = 0;
     fsm *machine = NULL;
     struct fsm_action action;
-    must(fsm_create(&machine, &options) == LS_OK);
-    must(fsm_member(machine, 1, 1, 1, "learner", true) == LS_OK);
-    must(fsm_member(machine, 1, 2, 1, "collector", true) == LS_OK);
+    must(fsm_create(&machine, &options, fsm_kinds) == LS_OK);
+    const struct ls_member members[] = {core_member(1, 1, "learner", true),
+                                        core_member(2, 1, "collector", true)};
+    must(fsm_member(machine, 1, &members[0]) == LS_OK);
+    must(fsm_member(machine, 1, &members[1]) == LS_OK);
     while (fsm_next(machine, &action) && n < 2000) {
         if (action.kind == FSM_RECORD) {
             bytes[n++] = (unsigned char)(action.size >> 8);

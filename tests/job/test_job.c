@@ -685,6 +685,27 @@ TEST(a_compiled_job_is_printed_and_takes_nothing_more)
     world_play(&world, 1, compiled_body);
 }
 
+TEST(a_task_of_another_job_is_printed_in_the_same_form)
+{
+    static const char *const outputs[] = {"value", NULL};
+    static const uint32_t nodes[] = {3, 4};
+    const struct ls_job_task task = {
+        .name = "close", .where = "role:collector", .outputs = outputs};
+    static const char line[] =
+        "  exit      close on node 3, 4 (role:collector), puts out value\n";
+    char text[128], cut[8];
+    assert_int_equal(
+        ls_job_task_print(LS_JOB_EXIT, &task, nodes, 2, text, sizeof text),
+        sizeof line - 1);
+    assert_string_equal(text, line);
+    assert_int_equal(
+        ls_job_task_print(LS_JOB_EXIT, &task, nodes, 2, cut, sizeof cut),
+        sizeof line - 1);
+    assert_string_equal(cut, "  exit ");
+    assert_string_equal(ls_job_phase_name(LS_JOB_DOWNLOAD), "download");
+    assert_string_equal(ls_job_phase_name(LS_JOB_N_PHASES), "?");
+}
+
 static int act_print_blobs(struct site *site)
 {
     static float weights[3][4];

@@ -285,6 +285,7 @@ static struct job *job_create_in(const char *folder)
                 .work_timeout = BENCH_MS * LS_NS_PER_MS,
                 .retry = LS_NS_PER_MS,
                 .seed = 7},
+        .kinds = fsm_kinds,
         .evaluated = job_evaluated,
         .info = job_info,
         .ended = job_ended,

@@ -51,16 +51,22 @@ static inline struct fsm_options hand_options(void)
     return small_core_options();
 }
 
-static inline struct hand *hand_open(const struct fsm_options *options)
+static inline struct hand *hand_open_with(const struct fsm_options *options,
+                                          const struct fsm_kind *const *kinds)
 {
     struct hand *hand = calloc(1, sizeof *hand);
     assert_non_null(hand);
     hand->evaluated = NAN;
     hand->now = LS_NS_PER_S;
     assert_int_equal(ls_writer_create(&hand->writer), LS_OK);
-    if (fsm_create(&hand->fsm, options) != LS_OK)
+    if (fsm_create(&hand->fsm, options, kinds) != LS_OK)
         fail_msg("%s", ls_error_text());
     return hand;
+}
+
+static inline struct hand *hand_open(const struct fsm_options *options)
+{
+    return hand_open_with(options, fsm_kinds);
 }
 
 static inline void hand_close(struct hand *hand)
@@ -229,10 +235,9 @@ static inline void hand_wait(struct hand *hand, int64_t ns)
 static inline void hand_member(struct hand *hand, uint32_t id,
                                uint64_t incarnation, bool ready)
 {
-    assert_int_equal(fsm_member(hand->fsm, hand->now, id, incarnation,
-                                id < COLLECTOR ? "learner" : "collector",
-                                ready),
-                     LS_OK);
+    const struct ls_member member = core_member(
+        id, incarnation, id < COLLECTOR ? "learner" : "collector", ready);
+    assert_int_equal(fsm_member(hand->fsm, hand->now, &member), LS_OK);
     hand_take(hand);
 }
 

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "lockstep/runtime.h"
+
+#include "support/fsm_options.h"
 #include "test.h"
 
 bool world_chance(struct world *world, int thousandths)
@@ -260,7 +262,7 @@ void world_lose(struct world *world, size_t index)
 
 static void open_core(struct world *world)
 {
-    if (fsm_create(&world->fsm, &world->options) != LS_OK)
+    if (fsm_create(&world->fsm, &world->options, fsm_kinds) != LS_OK)
         world_violate(world, "%s", ls_error_text());
 }
 
@@ -380,6 +382,7 @@ static void happen(struct world *world, const struct world_event *event)
     struct world_member *member = &world->members[event->member];
     const bool same =
         member->alive && member->incarnation == event->incarnation;
+    struct ls_member told;
     switch (event->kind) {
     case WORLD_ARRIVES:
     case WORLD_ENDS:
@@ -396,9 +399,10 @@ static void happen(struct world *world, const struct world_event *event)
             world_member_collected(world, member);
         break;
     case WORLD_MEMBER:
-        if (fsm_member(world->fsm, world->now, member->id, event->incarnation,
-                       member->learner ? "learner" : "collector",
-                       event->ready) != LS_OK)
+        told = core_member(member->id, event->incarnation,
+                           member->learner ? "learner" : "collector",
+                           event->ready);
+        if (fsm_member(world->fsm, world->now, &told) != LS_OK)
             world_violate(world, "%s", ls_error_text());
         break;
     case WORLD_RETURNS:

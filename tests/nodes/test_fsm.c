@@ -67,7 +67,8 @@ TEST(who_does_not_tell_what_it_offers_gets_no_work)
 TEST(members_of_other_roles_get_nothing)
 {
     struct hand *hand = hand_open(&options);
-    assert_ok(fsm_member(hand->fsm, hand->now, 9, 1, "evaluator", true));
+    const struct ls_member member = core_member(9, 1, "evaluator", true);
+    assert_ok(fsm_member(hand->fsm, hand->now, &member));
     hand_take(hand);
     hand_expect_none(hand, 9, "ls.connect");
     hand_close(hand);

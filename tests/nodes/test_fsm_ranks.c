@@ -170,10 +170,10 @@ TEST(options_that_cannot_be_are_refused)
     struct fsm_options options = hand_options();
     fsm *machine;
     options.ranks = SERVICE_RANKS_MAX + 1;
-    assert_fails(fsm_create(&machine, &options), LS_EINVAL);
+    assert_fails(fsm_create(&machine, &options, fsm_kinds), LS_EINVAL);
     options.ranks = 2;
     options.batch_size = 3;
-    assert_fails(fsm_create(&machine, &options), LS_EINVAL);
+    assert_fails(fsm_create(&machine, &options, fsm_kinds), LS_EINVAL);
     assert_string_equal(ls_error_text(), "a coordinator: batch_size: expected "
                                          "a multiple of ranks");
 }

@@ -336,7 +336,7 @@ TEST(a_call_that_is_not_open_is_an_error)
 static void refuses(struct fsm_options options, const char *name)
 {
     fsm *made = NULL;
-    assert_fails(fsm_create(&made, &options), LS_EINVAL);
+    assert_fails(fsm_create(&made, &options, fsm_kinds), LS_EINVAL);
     assert_null(made);
     if (strstr(ls_error_text(), name) == NULL)
         fail_msg("%s does not name %s", ls_error_text(), name);

@@ -229,7 +229,7 @@ static int keep(void *self, const struct replay_item *item)
 
 static void look(const struct world *world, struct kept *out)
 {
-    const struct work *learner = fsm_learner(world->fsm);
+    const struct work *learner = fsm_buffer_owner(world->fsm);
     *out = (struct kept){.n = 0};
     if (learner == NULL)
         return;
@@ -286,7 +286,7 @@ TEST(the_buffer_is_that_of_the_life_before)
             look(&world, &before);
             world_restart(&world);
             look(&world, &after);
-            if (fsm_learner(world.fsm) != NULL)
+            if (fsm_buffer_owner(world.fsm) != NULL)
                 are_alike(&before, &after);
             seen += after.n;
         }

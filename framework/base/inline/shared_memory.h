@@ -11,7 +11,8 @@
  * and then woken; who waits for it looks at it first. In a simulation, the
  * hosts of one simulation are one host here if they use the same folder.
  * Thread: any, unless a function says otherwise.
- * Source: memfd_create(2), fcntl(2) on seals, unix(7), flock(2), futex(2). */
+ * Source: memfd_create(2), fcntl(2) on seals, unix(7), flock(2), futex(2),
+ * eventfd(2). */
 #ifndef LOCKSTEP_SHARED_MEMORY_H
 #define LOCKSTEP_SHARED_MEMORY_H
 
@@ -57,6 +58,15 @@ LS_MUST_USE int ls_memory_reserve(const ls_memory *memory, size_t offset,
 /* What this process writes there from now on, nobody else will see. Owner; no
  * other thread writes meanwhile. */
 void ls_memory_sever(ls_memory *memory);
+
+/* Whoever takes this memory from now on can wake its owner: bell is an
+ * eventfd(2) that does not block, and is duplicated; in a simulation rung(self)
+ * is called, and bell is -1. Owner. rung NULL: nobody is woken any more.
+ * self: borrow, until then. Errors: LS_ELIMIT no more descriptors. */
+LS_MUST_USE int ls_memory_set_bell(ls_memory *memory, int bell,
+                                   void (*rung)(void *self), void *self);
+/* Wake the owner of a memory that was taken, if it has a bell. */
+void ls_memory_ring(const ls_memory *memory);
 
 /* Let those who bring the key take this memory, at a socket of this path, until
  * the end of the offer, which removes it. Sockets in the same folder that are

@@ -52,7 +52,7 @@ static ls_memory *new_memory(ls_runtime *runtime, int fd)
         return NULL;
     made->runtime = runtime;
     made->fd = fd;
-    made->lent = -1;
+    made->lent = made->bell = -1;
     return made;
 }
 
@@ -146,6 +146,8 @@ void ls_memory_destroy(ls_memory **memory)
         (void)close(gone->fd);
     if (gone->lent >= 0)
         (void)close(gone->lent);
+    if (gone->bell >= 0)
+        (void)close(gone->bell);
     free(gone);
 }
 
@@ -195,6 +197,42 @@ void ls_memory_sever(ls_memory *memory)
                MAP_PRIVATE | MAP_FIXED, memory->fd, 0);
 }
 
+int ls_memory_set_bell(ls_memory *memory, int bell, void (*rung)(void *self),
+                       void *self)
+{
+    assert(memory->is_own);
+    memory->rung = rung;
+    memory->rung_self = self;
+    if (memory->bell >= 0)
+        (void)close(memory->bell);
+    memory->bell = bell < 0 ? -1 : fcntl(bell, F_DUPFD_CLOEXEC, 0);
+    return bell >= 0 && memory->bell < 0
+               ? ls_error(LS_ELIMIT, "no more descriptors; raise `ulimit -n`")
+               : LS_OK;
+}
+
+void ls_memory_ring(const ls_memory *memory)
+{
+    const uint64_t one = 1;
+    if (ops_of(memory->runtime)->ring != NULL)
+        ops_of(memory->runtime)->ring(memory);
+    else if (memory->bell >= 0) /* if it fails, it was rung and not heard yet */
+        (void)!write(memory->bell, &one, sizeof one);
+}
+
+/* A bell may be anything that its owner gave: what is written to must not make
+ * a writer wait. */
+static bool is_bell(int fd)
+{
+    static const char expected[] = "anon_inode:[eventfd]";
+    char path[40], what[sizeof expected];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    const ssize_t n = readlink(path, what, sizeof what);
+    return n == (ssize_t)sizeof expected - 1 &&
+           memcmp(what, expected, sizeof expected - 1) == 0 &&
+           (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0;
+}
+
 /* What came over the socket. */
 static int check_taken(ls_memory *memory, size_t size)
 {
@@ -208,6 +246,8 @@ static int check_taken(ls_memory *memory, size_t size)
                         "the memory that was given has %lld bytes, and %zu "
                         "are needed",
                         (long long)about.st_size, size);
+    if (memory->bell >= 0 && !is_bell(memory->bell))
+        return ls_error(LS_EPROTO, "what was given with a memory is no bell");
     memory->size = (size_t)about.st_size;
     return LS_OK;
 }
@@ -216,19 +256,12 @@ int ls_memory_take(ls_memory **out, ls_runtime *runtime, const char *path,
                    const uint8_t *key, size_t size, int64_t deadline)
 {
     *out = NULL;
-    int fd = -1;
-    uint64_t number = 0;
-    int status =
-        ops_of(runtime)->take(runtime, path, key, deadline, &fd, &number);
-    if (status != LS_OK)
-        return status;
-    ls_memory *made = new_memory(runtime, fd);
-    if (made == NULL) {
-        (void)close(fd);
+    ls_memory *made = new_memory(runtime, -1);
+    if (made == NULL)
         return ls_error(LS_ENOMEM, "no memory for shared memory");
-    }
-    made->number = number;
-    status = check_taken(made, size);
+    int status = ops_of(runtime)->take(made, path, key, deadline);
+    if (status == LS_OK)
+        status = check_taken(made, size);
     if (status == LS_OK)
         status = map(made, PROT_READ);
     if (status != LS_OK) {

@@ -12,6 +12,9 @@ struct ls_memory {
     bool is_own;
     unsigned char *base; /* own; mapped */
     size_t size;
+    int bell; /* own; an eventfd(2), of the owner's; -1: it has none */
+    void (*rung)(void *self); /* of the owner, in simulations */
+    void *rung_self;          /* borrow */
     uint64_t number; /* of the memory, whoever maps it; simulations only */
     ls_memory *next; /* of a simulation */
 };
@@ -33,9 +36,12 @@ struct ls_memory_ops {
     /* This host, since it was started, in 48 bits; 0: it is not known. NULL:
      * always so. */
     uint64_t (*host)(void);
-    /* Writes the descriptor and the number; the caller looks at what it is. */
-    int (*take)(ls_runtime *runtime, const char *path, const uint8_t *key,
-                int64_t deadline, int *fd, uint64_t *number);
+    /* Writes descriptors and the number into a new memory; the caller looks at
+     * what they are. */
+    int (*take)(ls_memory *memory, const char *path, const uint8_t *key,
+                int64_t deadline);
+    /* NULL: its bell is written to. */
+    void (*ring)(const ls_memory *memory);
     /* NULL: the lock of the file tells. */
     bool (*is_orphan)(const ls_memory *memory);
     int (*words_wait)(ls_runtime *runtime, const struct ls_awaited *words,

@@ -39,10 +39,13 @@ struct os_offer {
     ls_thread *thread;              /* own */
 };
 
-/* Room for one descriptor beside a packet. */
+/* A memory, and its bell, if it has one. */
+enum { DESCRIPTORS = 2 };
+
+/* Room for them beside a packet. */
 union control {
     struct cmsghdr header;
-    char bytes[CMSG_SPACE(sizeof(int))];
+    char bytes[CMSG_SPACE(DESCRIPTORS * sizeof(int))];
 };
 
 static bool is_own_user(int socket)
@@ -72,8 +75,10 @@ static bool await(ls_runtime *runtime, int fd, short events, int64_t deadline)
     }
 }
 
-static void send_memory(int socket, int fd)
+static void send_memory(int socket, const ls_memory *memory)
 {
+    const int fds[DESCRIPTORS] = {memory->lent, memory->bell};
+    const size_t size = memory->bell < 0 ? sizeof fds[0] : sizeof fds;
     char byte = 'm';
     union control control = {.bytes = {0}};
     struct iovec part = {.iov_base = &byte, .iov_len = 1};
@@ -84,8 +89,9 @@ static void send_memory(int socket, int fd)
     struct cmsghdr *const header = CMSG_FIRSTHDR(&packet);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof fd);
-    memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    header->cmsg_len = CMSG_LEN(size);
+    memcpy(CMSG_DATA(header), fds, size);
+    packet.msg_controllen = CMSG_SPACE(size);
     /* Who has gone meanwhile needs none. */
     (void)sendmsg(socket, &packet, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
@@ -106,7 +112,7 @@ static void answer(struct os_offer *offer, int socket)
         await(runtime, socket, POLLIN, ls_now(runtime) + PATIENCE_NS) &&
         recv(socket, key, sizeof key, MSG_DONTWAIT) == LS_MEMORY_KEY_BYTES &&
         is_same_key(key, offer->key))
-        send_memory(socket, offer->memory->lent);
+        send_memory(socket, offer->memory);
 }
 
 static void serve(void *argument)
@@ -269,9 +275,9 @@ int ls_threads_folder(char *out, size_t size)
     return LS_OK;
 }
 
-/* The descriptor in a packet; -1: there is not one. Room for one has, as it is
- * aligned, room for two: who sends more gets nothing kept open. */
-static int receive_memory(int socket)
+/* The descriptors in a packet. Returns false: there are none. Whoever sends
+ * more than there is room for, gets no more of them opened here. */
+static bool receive_memory(int socket, ls_memory *memory)
 {
     char byte;
     union control control;
@@ -280,22 +286,22 @@ static int receive_memory(int socket)
                             .msg_iovlen = 1,
                             .msg_control = control.bytes,
                             .msg_controllen = sizeof control.bytes};
-    int fds[sizeof control.bytes / sizeof(int)];
+    int fds[DESCRIPTORS];
     if (recvmsg(socket, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) <= 0)
-        return -1;
+        return false;
     const struct cmsghdr *const header = CMSG_FIRSTHDR(&packet);
     if (header == NULL || header->cmsg_level != SOL_SOCKET ||
         header->cmsg_type != SCM_RIGHTS)
-        return -1;
+        return false;
     const size_t n = (header->cmsg_len - CMSG_LEN(0)) / sizeof fds[0];
     memcpy(fds, CMSG_DATA(header), n * sizeof fds[0]);
-    for (size_t i = 0; n != 1 && i < n; i++)
-        (void)close(fds[i]);
-    return n == 1 ? fds[0] : -1;
+    memory->fd = fds[0];
+    memory->bell = n > 1 ? fds[1] : -1;
+    return true;
 }
 
-static int ask(ls_runtime *runtime, int socket, const char *path,
-               const uint8_t *key, int64_t deadline, int *fd)
+static int ask(ls_memory *memory, int socket, const char *path,
+               const uint8_t *key, int64_t deadline)
 {
     struct sockaddr_un address;
     const int status = set_address(&address, path);
@@ -313,23 +319,21 @@ static int ask(ls_runtime *runtime, int socket, const char *path,
     if (send(socket, key, LS_MEMORY_KEY_BYTES, MSG_NOSIGNAL | MSG_DONTWAIT) !=
         LS_MEMORY_KEY_BYTES)
         return ls_error(LS_EUNREACHABLE, "the offer at %s has ended", path);
-    if (!await(runtime, socket, POLLIN, deadline))
+    if (!await(memory->runtime, socket, POLLIN, deadline))
         return ls_error(LS_ETIMEDOUT, "the offer at %s does not answer", path);
-    *fd = receive_memory(socket);
-    if (*fd < 0)
+    if (!receive_memory(socket, memory))
         return ls_error(LS_EUNREACHABLE, "the offer at %s is for others", path);
     return LS_OK;
 }
 
-int ls_threads_take(ls_runtime *runtime, const char *path, const uint8_t *key,
-                    int64_t deadline, int *fd, uint64_t *number)
+int ls_threads_take(ls_memory *memory, const char *path, const uint8_t *key,
+                    int64_t deadline)
 {
-    (void)number;
     const int one =
         socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (one < 0)
         return ls_error_from(errno, "no socket to take memory on");
-    const int status = ask(runtime, one, path, key, deadline, fd);
+    const int status = ask(memory, one, path, key, deadline);
     (void)close(one);
     return status;
 }

@@ -12,7 +12,7 @@ int ls_threads_folder(char *out, size_t size);
 uint64_t ls_threads_host(void);
 /* Remove what killed processes left in the folder of this path. */
 void ls_threads_offers_sweep(const char *path);
-int ls_threads_take(ls_runtime *runtime, const char *path, const uint8_t *key,
-                    int64_t deadline, int *fd, uint64_t *number);
+int ls_threads_take(ls_memory *memory, const char *path, const uint8_t *key,
+                    int64_t deadline);
 
 #endif

@@ -114,11 +114,11 @@ static int sim_folder(char *out, size_t size)
     return LS_OK;
 }
 
-static int sim_take(ls_runtime *runtime, const char *path, const uint8_t *key,
-                    int64_t deadline, int *fd, uint64_t *number)
+static int sim_take(ls_memory *memory, const char *path, const uint8_t *key,
+                    int64_t deadline)
 {
     (void)deadline;
-    ls_simulation *const simulation = simulation_of(runtime);
+    ls_simulation *const simulation = simulation_of(memory->runtime);
     ls_sim_may_switch(simulation); /* offers may end meanwhile */
     const struct sim_offer *offer = simulation->offers;
     while (offer != NULL && (strcmp(offer->path, path) != 0 ||
@@ -127,19 +127,35 @@ static int sim_take(ls_runtime *runtime, const char *path, const uint8_t *key,
     if (offer == NULL || memcmp(offer->key, key, sizeof offer->key) != 0)
         return ls_error(LS_EUNREACHABLE,
                         "nobody offers memory at %s to this host", path);
-    *fd = fcntl(offer->memory->lent, F_DUPFD_CLOEXEC, 0);
-    *number = offer->memory->number;
-    return *fd < 0 ? ls_error(LS_EIO, "no descriptor for memory") : LS_OK;
+    memory->fd = fcntl(offer->memory->lent, F_DUPFD_CLOEXEC, 0);
+    memory->number = offer->memory->number;
+    return memory->fd < 0 ? ls_error(LS_EIO, "no descriptor for memory")
+                          : LS_OK;
+}
+
+/* The owner's, of a memory that was taken; NULL: it has been destroyed. */
+static const ls_memory *find_own(const ls_memory *memory)
+{
+    const ls_memory *own = simulation_of(memory->runtime)->memories;
+    while (own != NULL && (!own->is_own || own->number != memory->number))
+        own = own->next;
+    return own;
 }
 
 /* A host that was killed has not closed its descriptors. */
 static bool sim_is_orphan(const ls_memory *memory)
 {
-    const ls_simulation *const simulation = simulation_of(memory->runtime);
-    for (const ls_memory *m = simulation->memories; m != NULL; m = m->next)
-        if (m->is_own && m->number == memory->number)
-            return sim_host(m->runtime)->dead;
-    return true;
+    const ls_memory *const own = find_own(memory);
+    return own == NULL || sim_host(own->runtime)->dead;
+}
+
+static void sim_ring(const ls_memory *memory)
+{
+    const ls_memory *const own = find_own(memory);
+    if (own != NULL && own->rung != NULL && !sim_host(own->runtime)->dead &&
+        !sim_host(memory->runtime)->dead)
+        own->rung(own->rung_self);
+    ls_sim_may_switch(simulation_of(memory->runtime));
 }
 
 static void unlink_waiter(ls_simulation *simulation, struct sim_waiter *waiter)
@@ -213,6 +229,7 @@ const struct ls_memory_ops ls_memory_sim = {
     .folder = sim_folder,
     .take = sim_take,
     .is_orphan = sim_is_orphan,
+    .ring = sim_ring,
     .words_wait = sim_words_wait,
     .word_wake = sim_word_wake,
     .yield = sim_yield,

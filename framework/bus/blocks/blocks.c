@@ -85,8 +85,9 @@ void blocks_part(ls_node *node, struct peer *peer)
     peer->blocks->over = true;
     if (peer->blocks->lends) {
         struct block_words *const own = ls_memory_own(node->blocks->memory);
-        line_store(peer->blocks->touched,
-                   &own->lines[peer->blocks->place].heeds, 0);
+        const unsigned place = peer->blocks->place;
+        line_store(peer->blocks->touched, &own->lines[place].heeds, 0);
+        block_store(peer->blocks->touched, &own->rings[place].session, 0);
         (void)atomic_fetch_sub(&node->n_near, 1);
     }
     if (peer->blocks->row != NULL)
@@ -520,6 +521,8 @@ void blocks_fini(ls_node *node)
         if (pair != NULL)
             drop_pair(pair);
     }
+    if (blocks->memory != NULL)
+        (void)!ls_memory_set_bell(blocks->memory, -1, NULL, NULL);
     ls_cond_fini(&blocks->work);
     node->blocks = NULL;
     drop_blocks(blocks);

@@ -6,8 +6,9 @@
 #include "blocks.h"
 #include "bus.h"
 #include "line.h"
+#include "ring.h"
 
-#define BLOCKS_MAGIC UINT64_C(0x32636f6c62736c00) /* "\0lsbloc2" */
+#define BLOCKS_MAGIC UINT64_C(0x33636f6c62736c00) /* "\0lsbloc3" */
 
 /* How a memory begins; blocks follow. */
 struct block_words {
@@ -16,6 +17,8 @@ struct block_words {
     struct block_row rows[BLOCK_READERS]; /* by the place of a pair here */
     ls_word asleep;                       /* threads that wait for lines */
     struct line lines[BLOCK_READERS];     /* what it says; by the same place */
+    ls_word rests; /* its bus thread waits for its bell: 1, or 0 */
+    struct ring rings[BLOCK_READERS]; /* by the same place */
 };
 
 /* What is said on the channel. */
@@ -66,6 +69,7 @@ struct block_pair {
     struct block_hold holds[BLOCK_SLOTS];
 
     uint32_t heard; /* of its line */
+    uint64_t taken; /* of its ring; bus thread */
 
     unsigned listened; /* threads that have its memory before them */
 

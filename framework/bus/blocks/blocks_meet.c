@@ -106,10 +106,11 @@ static void begin_to_lend(ls_node *node, struct block_pair *pair)
                    &words->rows[pair->answer.row], pair->answer.session);
     pair->lends = true;
     struct block_words *const own = ls_memory_own(node->blocks->memory);
+    ring_begin(pair->touched, &own->rings[pair->place], pair->answer.session);
     line_store(pair->touched, &own->lines[pair->place].heeds, 1);
     (void)atomic_fetch_add(&node->n_near, 1);
     node->loop.near_made = true;
-    bus_look_after(node);
+    node_wake(node); /* it may have something to read already */
     blocks_tell_news(node);
 }
 
@@ -188,7 +189,10 @@ static int make_memory(ls_node *node)
             ls_memory_create(&blocks->memory, node->runtime, "lockstep-blocks",
                              blocks_begin() + node->options.shared_bytes);
     if (status == LS_OK)
-        status = ls_memory_reserve(blocks->memory, 0, blocks_begin());
+        status = ls_memory_reserve(blocks->memory, 0,
+                                   offsetof(struct block_words, rings));
+    if (status == LS_OK)
+        status = transport_lend_bell(node->transport, blocks->memory);
     if (status == LS_OK)
         set_own(blocks, node->runtime);
     return status;
@@ -239,6 +243,7 @@ static struct block_notice begin_to_read(ls_node *node, struct block_pair *pair,
     pair->row = &words->rows[pair->place];
     block_row_begin(blocks->touched, pair->row, pair->session);
     line_begin(blocks->touched, &words->lines[pair->place]);
+    block_store(blocks->touched, &words->rings[pair->place].taken, 0);
     begin_to_lend(node, pair);
     ls_log_info("bus: node %u and this one share memory", pair->id);
     return (struct block_notice){.said = BLOCKS_TAKEN,
@@ -266,13 +271,24 @@ static void offer_to(ls_node *node, struct block_pair *pair)
     blocks->broken = status != LS_OK;
 }
 
+/* Pages for what is written there, so that it cannot fail. */
+static int reserve_ring(const struct blocks *blocks, unsigned place)
+{
+    return ls_memory_reserve(blocks->memory,
+                             offsetof(struct block_words, rings) +
+                                 place * sizeof(struct ring),
+                             sizeof(struct ring));
+}
+
 static void take_from(ls_node *node, struct block_pair *pair)
 {
     const struct block_notice offer = pair->offer;
     ls_memory *memory = NULL;
     pair->tried = true;
     transport_unlock(node->transport);
-    const int status = take(node, &offer, &memory);
+    int status = reserve_ring(node->blocks, pair->place);
+    if (status == LS_OK)
+        status = take(node, &offer, &memory);
     if (status != LS_OK)
         ls_log_info("bus: node %u and this one share no memory: %s", pair->id,
                     ls_error_text());

@@ -148,6 +148,11 @@ int emit_wait_room(struct emit *e, size_t size)
 
 /* ---- publishing -------------------------------------------------------- */
 
+/* Longer ones are copied once less over a connection; and to more nodes its
+ * threads tell sooner than one that wakes them in turn. */
+#define NEAR_BYTES   4096
+#define NEAR_TARGETS 4
+
 /* What is sent of a payload: `data` of `size` bytes at `offset` of it. */
 struct part {
     const void *data;
@@ -156,37 +161,116 @@ struct part {
     void *hint;
 };
 
-static int publish(struct emit *e, const struct peer *to,
-                   const struct part *part, uint8_t flags)
+/* Over whose connections it goes: to this one (or NULL: all). */
+static struct targets hops_of(struct emit *e, struct peer **to)
+{
+    if (*to == NULL)
+        return e->entry->targets;
+    return (struct targets){.at = *to == e->one ? &e->one_direct : to, .n = 1};
+}
+
+static size_t write_head(const struct emit *e, const struct peer *to,
+                         struct wire_header *header, uint8_t *head)
+{
+    size_t n;
+    if (to != NULL) {
+        n = wire_topic_inbox(head, to->member.id);
+        header->name = e->entry->name;
+        header->name_size = e->entry->topic_size - 2;
+    } else {
+        memcpy(head, e->entry->topic, e->entry->topic_size);
+        n = e->entry->topic_size;
+    }
+    return n + wire_header_write(head + n, header);
+}
+
+/* Whether it may go to this one through memory, as far as its hop tells. One at
+ * an address that does not leave this host is asked to share some. */
+static bool may_go_near(ls_node *node, struct peer *peer)
+{
+    struct hop *hop = peer->hop;
+    if (!hop->near && !transport_leaves_host(peer->member.endpoint))
+        rings_want(node, peer);
+    hop->near = true;
+    return hop->arrived.messages != 0 && flow_is_clear(peer) &&
+           streams_are_clear(peer);
+}
+
+static bool may_all_go_near(struct emit *e, const struct targets *all,
+                            size_t size)
+{
+    bool may = size <= NEAR_BYTES && all->n <= NEAR_TARGETS &&
+               e->node->options.topology != LS_TOPOLOGY_STAR;
+    for (size_t i = 0; may && i < all->n; i++)
+        may = may_go_near(e->node, all->at[i]);
+    return may;
+}
+
+/* Whether all have read what went to them through memory. */
+static bool have_read(const struct emit *e, const struct targets *all)
+{
+    bool have = true;
+    for (size_t i = 0; have && i < all->n; i++)
+        have = rings_are_read(e->node, all->at[i]);
+    return have;
+}
+
+/* Through memory, to each by itself. Returns false: it is to go over
+ * connections, to all: those that got it pass over what comes twice. */
+static bool publish_near(struct emit *e, const struct targets *all,
+                         const struct part *part, const struct wire_header *as)
+{
+    uint8_t head[WIRE_HEAD_MAX];
+    struct wire_header header = *as;
+    header.data = head; /* inside the frame */
+    for (size_t i = 0; i < all->n; i++) {
+        const size_t n = write_head(e, all->at[i], &header, head);
+        if (!rings_send(e->node, all->at[i], head, n, part->data, part->size))
+            return false;
+    }
+    if (part->release != NULL)
+        part->release((void *)(uintptr_t)part->data, part->hint);
+    return true;
+}
+
+static void carry(const struct targets *all, uint8_t flags)
+{
+    for (size_t i = 0; i < all->n; i++)
+        flow_carry(all->at[i], (flags & WIRE_FLAG_WITHDRAW) == 0);
+}
+
+static int publish(struct emit *e, struct peer *to, const struct part *part,
+                   uint8_t flags)
 {
     ls_node *node = e->node;
     uint8_t head[WIRE_HEAD_MAX];
     const bool chunk =
         part->size != e->in->size && (flags & WIRE_FLAG_BLOCK) == 0;
+    const struct targets all = hops_of(e, &to);
+    const bool near = !chunk && may_all_go_near(e, &all, part->size);
     flags = (uint8_t)(flags | e->how->flags);
     node->figures.stats.sent++;
     node->figures.stats.sent_bytes += part->size;
+    /* One that comes alone is there sooner through memory; of many that follow
+     * each other more go in a frame. */
     if (to == NULL && part->release == NULL && !chunk &&
-        batch_add(node, e->entry, flags, e->sequence, part->data, part->size))
+        !(near && have_read(e, &all)) &&
+        batch_add(node, e->entry, flags, e->sequence, part->data, part->size)) {
+        carry(&all, flags);
         return LS_OK;
+    }
     struct wire_header header =
         bus_header(node, chunk ? WIRE_KIND_CHUNK : WIRE_KIND_EVENT);
     header.sequence = e->sequence;
     header.flags = flags;
     header.total = (uint32_t)e->in->size;
     header.offset = (uint32_t)part->offset;
-    size_t n;
-    if (to != NULL) {
-        n = wire_topic_inbox(head, to->member.id);
-        header.name = e->entry->name;
-        header.name_size = e->entry->topic_size - 2;
-    } else {
-        memcpy(head, e->entry->topic, e->entry->topic_size);
-        n = e->entry->topic_size;
-    }
-    header.data = part->release == NULL ? head : NULL;
     header.size = part->size;
-    n += wire_header_write(head + n, &header);
+    if (near && publish_near(e, &all, part, &header))
+        return LS_OK;
+    carry(&all, flags);
+    header.data = part->release == NULL ? head : NULL;
+    const size_t n = write_head(e, to, &header, head);
     batch_flush(node);
     if (part->release == NULL)
         return transport_publish(node->transport, head, n, part->data,

@@ -59,6 +59,9 @@ void flow_begin(struct peer *peer, bool keep)
     const uint64_t messages = load(&hop->kept_messages);
     const uint64_t bytes = load(&hop->kept_bytes);
     hop->sent = hop->limit = hop->arrived = hop->claimed = (struct account){0};
+    hop->ahead = (struct account){0};
+    hop->carried = 0;
+    hop->near = false;
     pace_init(&hop->pace);
     hop->counts = false;
     store(&hop->got_messages, 0);
@@ -111,6 +114,18 @@ bool flow_charge(const ls_node *node, struct peer *peer, size_t bytes)
            many;
 }
 
+/* When something that is not counted has come shows with the next that is. */
+void flow_carry(struct peer *peer, bool counted)
+{
+    peer->hop->carried = peer->hop->sent.messages + (counted ? 0 : 1);
+}
+
+bool flow_is_clear(const struct peer *peer)
+{
+    const struct hop *hop = peer->hop;
+    return hop == NULL || hop->arrived.messages >= hop->carried;
+}
+
 size_t flow_piece(const struct peer *peer)
 {
     return pace_piece(&peer->hop->pace, WIRE_CHUNK_BYTES);
@@ -137,6 +152,12 @@ void flow_got(struct peer *peer, size_t bytes, bool keep)
         add(&hop->kept_messages, 1);
         add(&hop->kept_bytes, bytes);
     }
+}
+
+void flow_got_near(struct peer *peer, size_t bytes)
+{
+    peer->hop->ahead.messages++;
+    peer->hop->ahead.bytes += bytes;
 }
 
 static struct account limit_of(const ls_node *node, const struct hop *hop)
@@ -254,6 +275,17 @@ static void note_arrived(const ls_node *node, struct hop *hop,
     pace_arrived(&hop->pace, bytes, node->loop.now);
 }
 
+/* What has come, when its sender has said of it what it `claims`, and then has
+ * sent at most so much through memory, which is `ahead` of what it says.
+ * Returns how much of it there may be on. */
+static uint64_t settle(_Atomic uint64_t *got, uint64_t claims, uint64_t ahead)
+{
+    const uint64_t most = claims + ahead;
+    const uint64_t has = load(got) < claims ? claims : load(got);
+    store(got, has < most ? has : most);
+    return load(got) - claims;
+}
+
 /* The sender counts so much: what is missing was lost on the way. */
 static int settle_sent(ls_node *node, const struct peer *peer,
                        uint64_t messages, uint64_t bytes)
@@ -273,8 +305,9 @@ static int settle_sent(ls_node *node, const struct peer *peer,
         ls_log_warn("bus: %llu messages from node %u were lost on the way",
                     (unsigned long long)(messages - got), peer->member.id);
     }
-    store(&hop->got_messages, messages);
-    store(&hop->got_bytes, bytes);
+    hop->ahead.messages =
+        settle(&hop->got_messages, messages, hop->ahead.messages);
+    hop->ahead.bytes = settle(&hop->got_bytes, bytes, hop->ahead.bytes);
     return LS_OK;
 }
 

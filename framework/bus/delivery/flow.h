@@ -29,14 +29,19 @@ struct account {
 struct hop {
     /* Sending; under the lock. */
     struct account sent, limit, arrived;
+    uint64_t carried; /* of sent: up to here went over the connection, or what
+                       * lies behind has not overtaken it */
     struct pace pace;
     bool asks;   /* within an emit: flow_ask() is to follow */
+    bool near;   /* whether they share memory was asked, or need not be */
     bool counts; /* bus thread: the peer counts what it sends as sent here */
     /* Receiving: got and kept by the bus thread alone; released under the lock
      * by whoever is done with a message. */
     _Atomic uint64_t got_messages, got_bytes;
     _Atomic uint64_t kept_messages, kept_bytes; /* of got: held in the window */
     struct account released, claimed; /* by the peer, of what it sent */
+    struct account ahead; /* bus thread: of got, what came through memory and
+                           * may not be in the next claim yet, at most */
     _Atomic uint64_t granted_messages, granted_bytes;
     struct message_list relay; /* waits for room at its receivers */
     struct message_list early; /* of those whom this hub speaks for */
@@ -67,6 +72,11 @@ bool flow_room_now(const struct peer *peer, size_t bytes);
 bool flow_charge(const ls_node *node, struct peer *peer, size_t bytes);
 /* Behind what was sent: it is to tell at once how much of it has come. */
 void flow_ask(ls_node *node, const struct peer *peer);
+/* What was charged last goes over the connection, or what is not counted. */
+void flow_carry(struct peer *peer, bool counted);
+/* Whether all has come that went over the connection, as far as is counted: so
+ * that what goes through memory overtakes nothing. */
+bool flow_is_clear(const struct peer *peer);
 /* The longest piece of a long message for this peer. */
 size_t flow_piece(const struct peer *peer);
 
@@ -79,6 +89,8 @@ bool flow_may(const ls_node *node, const struct peer *peer, uint64_t messages,
  * What takes a long event back (WIRE_FLAG_WITHDRAW) is counted by neither
  * side. */
 void flow_got(struct peer *peer, size_t bytes, bool keep);
+/* The same of one that came through memory: before flow_got(). */
+void flow_got_near(struct peer *peer, size_t bytes);
 /* Lock held: so much of what was held is done with; grants more when due. */
 void flow_release(ls_node *node, const struct peer *peer, uint64_t messages,
                   uint64_t bytes);

@@ -25,6 +25,8 @@ static void note_got(ls_node *node, const struct incoming *in, bool keep)
 {
     if (in->counted || is_withdrawal(in->header))
         return;
+    if (in->near)
+        flow_got_near(in->direct, in->size);
     flow_got(in->direct, in->size, keep);
     if (!keep)
         make_room(node, in->direct);

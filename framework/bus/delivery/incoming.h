@@ -13,6 +13,7 @@ struct incoming {
     size_t size;         /* in windows */
     size_t payload_size; /* of data; as above, but for a block's */
     bool counted;        /* in the window of `direct` already */
+    bool near;           /* it came through memory */
 };
 
 /* An event, or a part of one. kept: whether the message was.

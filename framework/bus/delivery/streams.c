@@ -26,6 +26,7 @@ static void begin(struct peer_streams *streams)
     streams->latest_waits = streams->used = streams->ack_due = false;
     streams->full = streams->parts_wait = false;
     streams->body_bytes = 0;
+    streams->carried = 0;
     streams->ack_at = LS_FOREVER;
     streams->n_acks = streams->repeats = 0;
     streams->got_messages = streams->got_bytes = 0;
@@ -77,6 +78,12 @@ bool streams_room(const struct peer *peer, size_t bytes)
                            : stream_has_room(&streams->out, bytes, false);
 }
 
+bool streams_are_clear(const struct peer *peer)
+{
+    const struct peer_streams *streams = streams_of(peer);
+    return streams == NULL || streams->carried < streams->out.base;
+}
+
 bool streams_room_control(struct peer *peer)
 {
     struct peer_streams *streams = streams_of(peer);
@@ -107,9 +114,20 @@ size_t streams_piece(const struct peer *peer)
                       WIRE_CHUNK_BYTES);
 }
 
-static void publish(ls_node *node, const struct peer *peer,
-                    const struct parcel *parcel, uint64_t number, bool tell)
+/* Through memory, if nothing is on its way over the connection, which it would
+ * overtake. What is repeated is not: whoever does not read one may read the
+ * other. */
+static bool goes_near(const struct peer *peer, bool again)
 {
+    return !again && streams_are_clear(peer) && flow_is_clear(peer);
+}
+
+/* again: it was before. */
+static void publish(ls_node *node, const struct peer *peer,
+                    const struct parcel *parcel, uint64_t number, bool tell,
+                    bool again)
+{
+    struct peer_streams *streams = streams_of(peer);
     uint8_t head[WIRE_HEAD_MAX];
     const char *data =
         (const char *)payload_data(parcel->payload) + parcel->offset;
@@ -131,6 +149,11 @@ static void publish(ls_node *node, const struct peer *peer,
     size_t n = wire_topic_inbox(head, peer->member.id);
     n += wire_header_write(head + n, &header);
     batch_flush(node); /* what was emitted before this goes before it */
+    if (copy && goes_near(peer, again) &&
+        rings_send(node, peer, head, n, data, parcel->size))
+        return;
+    if (number > streams->carried)
+        streams->carried = number;
     /* What the network does not take is transmitted again. */
     if (copy)
         (void)transport_publish(node->transport, head, n, data, parcel->size);
@@ -158,7 +181,7 @@ static void transmit(ls_node *node, const struct peer *peer,
                                     out->sent_bytes - out->acked_bytes, now);
         if (!again || number != out->base ||
             !bus_omits(node, BUS_REPEATS_OLDEST, NULL))
-            publish(node, peer, parcel, number, tell);
+            publish(node, peer, parcel, number, tell, again);
         node->figures.stats.sent++;
         node->figures.stats.sent_bytes += parcel->size;
         node->figures.stats.resent += again ? 1 : 0;
@@ -178,7 +201,6 @@ int streams_push(ls_node *node, struct peer *peer, const struct parcel *parcel)
         copy->body_bytes = &streams->body_bytes;
     const bool control = parcel->of == WIRE_KIND_CHANNEL ||
                          (parcel->flags & WIRE_FLAG_WITHDRAW) != 0;
-    const bool was_idle = stream_is_idle(out);
     const int status = stream_push(out, copy, weight_of(parcel), control);
     if (status != LS_OK) {
         free(copy);
@@ -188,8 +210,7 @@ int streams_push(ls_node *node, struct peer *peer, const struct parcel *parcel)
     if (copy->body_bytes != NULL)
         *copy->body_bytes += weight_of(copy);
     transmit(node, peer, streams);
-    if (was_idle)
-        node_wake(node); /* for the time at which it is transmitted again */
+    node_wake_by(node, out->resend_at); /* it is transmitted again then */
     return LS_OK;
 }
 
@@ -349,7 +370,11 @@ static void acknowledge(ls_node *node, const struct peer *peer,
              less(streams->got_bytes + node->options.window_bytes,
                   atomic_load(&streams->held_bytes)));
     atomic_store(&streams->room_made, false);
-    (void)bus_send(node, peer->member.id, &header, NULL, 0);
+    uint8_t head[WIRE_HEAD_MAX];
+    size_t n = wire_topic_inbox(head, peer->member.id);
+    n += wire_header_write(head + n, &header);
+    if (!rings_send(node, peer, head, n, NULL, 0))
+        (void)transport_publish(node->transport, head, n, NULL, 0);
 }
 
 static void note_arrival(ls_node *node, struct peer_streams *streams,

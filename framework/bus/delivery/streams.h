@@ -22,6 +22,7 @@ struct peer_streams {
     bool full;         /* a channel's message found no room */
     bool parts_wait;   /* a part of a body found none */
     size_t body_bytes; /* of bodies, not acknowledged */
+    uint64_t carried;  /* the last that was sent over a connection */
     /* bus thread */
     struct stream_receiver in;
     bool used;      /* something has come */
@@ -57,6 +58,8 @@ struct parcel {
 /* NULL: there are none yet. */
 struct peer_streams *streams_of(const struct peer *peer);
 bool streams_room(const struct peer *peer, size_t bytes);
+/* Whether all was acknowledged that was sent to it over the connection. */
+bool streams_are_clear(const struct peer *peer);
 /* The same for a channel's message; if there is none, channels are told when
  * there is. */
 bool streams_room_control(struct peer *peer);

@@ -330,6 +330,8 @@ static bool trusted(ls_node *node, struct link *link, struct message *message,
         transport_unlock(node->transport);
         return false;
     }
+    if (link->peer != NULL)
+        rings_read_of(node, link->peer);
     struct peer *origin = find_origin(node, link, header, &early);
     if (link->peer != NULL)
         atomic_store_explicit(&link->peer->member.heard_at, node->loop.now,
@@ -373,6 +375,61 @@ static void on_message(void *self, void *owner, struct message *message)
         answer_read(node, link, message, &header);
         transport_unlock(node->transport);
     }
+    if (!kept)
+        bus_drop(node, message);
+}
+
+static int near_event(ls_node *node, struct peer *origin,
+                      const struct wire_header *header, struct message *message,
+                      bool *kept)
+{
+    struct incoming in = {
+        .direct = origin, .origin = origin, .near = true, .header = header};
+    if (origin->hop->counts)
+        return incoming_event(node, &in, message, true, node->options.id, kept);
+    atomic_fetch_add_explicit(&node->figures.early, 1, memory_order_relaxed);
+    return LS_OK;
+}
+
+/* What comes in a ring, from the member whose memory it is. */
+static int near_message(ls_node *node, struct peer *origin,
+                        struct message *message, bool *kept)
+{
+    struct wire_header header;
+    char topic_class;
+    uint32_t to = 0;
+    const int status = wire_header_read(message->head, message->head_size,
+                                        &topic_class, &to, &header);
+    if (status != LS_OK)
+        return status;
+    if (topic_class != WIRE_INBOX || to != node->options.id ||
+        header.job != node->me.job_hash || header.origin != origin->member.id ||
+        header.incarnation != origin->member.incarnation)
+        return ls_error(LS_EPROTO, "a frame of a ring that is for another, or "
+                                   "of another");
+    if (header.kind == WIRE_KIND_RELIABLE)
+        return streams_message(node, origin, &header, message, kept);
+    if (header.kind == WIRE_KIND_EVENT)
+        return near_event(node, origin, &header, message, kept);
+    if (header.kind != WIRE_KIND_ACK)
+        return ls_error(LS_EPROTO, "a frame of a ring that can be in none");
+    control_message(node, origin->link, origin, &header);
+    return LS_OK;
+}
+
+void bus_near(ls_node *node, struct peer *origin, struct message *message)
+{
+    bool kept = false;
+    int status = LS_OK;
+    if (origin->member.state == LS_MEMBER_READY && origin->link != NULL)
+        status = near_message(node, origin, message, &kept);
+    else
+        atomic_fetch_add_explicit(&node->figures.early, 1,
+                                  memory_order_relaxed);
+    if (status == LS_ELIMIT)
+        cut_off(node, origin->link, origin);
+    else if (status != LS_OK)
+        bus_refuse_member(node, &origin->member, LS_REFUSAL_FORM);
     if (!kept)
         bus_drop(node, message);
 }
@@ -433,6 +490,11 @@ static void on_cut(void *self, const char *name)
     refusals_note(&node->refusals, LS_REFUSAL_WINDOW, name, 1, node->loop.now);
 }
 
+static bool on_rests(void *self, bool begins)
+{
+    return rings_rest(self, begins);
+}
+
 /* ---- the loop ---------------------------------------------------------- */
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -471,6 +533,7 @@ static int64_t look_after(ls_node *node)
     const int64_t now = node->loop.now;
     transport_lock(node->transport);
     const int64_t next = look_after_world(node, now);
+    atomic_store(&node->loop.looks_at, next); /* before the timers are read */
     const bool room = node->loop.room_made;
     node->loop.room_made = false;
     const bool near = node->loop.near_made;
@@ -497,7 +560,8 @@ static void thread_main(void *self)
                                                    .message = on_message,
                                                    .take = on_take,
                                                    .probed = on_probed,
-                                                   .refused = on_refused};
+                                                   .refused = on_refused,
+                                                   .rests = on_rests};
     ls_node *node = self;
     ls_log_set_node(node->options.id);
     int64_t next = LS_NOW;
@@ -505,6 +569,7 @@ static void thread_main(void *self)
     while (!atomic_load(&node->loop.stopping)) {
         (void)transport_poll(node->transport, next, &events, node);
         node->loop.now = ls_now(node->runtime);
+        rings_read(node);
         /* Only when there is need: the task thread that a message has just
          * woken wants the same lock. */
         if (atomic_exchange(&node->loop.chores, false) ||

@@ -27,6 +27,7 @@
 #include "heartbeat.h"
 #include "latest.h"
 #include "refusals.h"
+#include "rings.h"
 #include "star.h"
 #include "world.h"
 
@@ -73,6 +74,7 @@ struct loop {
     bool room_made;            /* under the lock: where a channel found none */
     bool near_made;            /* the same: a node has become near */
     int64_t now;               /* when it last looked */
+    _Atomic int64_t looks_at;  /* again, at the latest; set under the lock */
     struct message_list spare; /* empty messages */
     struct message_list arrived; /* to be dispatched */
 };
@@ -218,6 +220,9 @@ bool bus_payload(const struct message *message,
  */
 void bus_refuse_member(ls_node *node, const struct member *member,
                        enum ls_refusal_kind kind);
+/* A message that this peer wrote into memory; it is moved. Bus thread, lock not
+ * held. */
+void bus_near(ls_node *node, struct peer *origin, struct message *message);
 /* An empty message; NULL: no memory. Bus thread. */
 struct message *bus_take(ls_node *node);
 /* Give back one that is not kept. Bus thread. */
@@ -250,6 +255,14 @@ static inline void node_wake(ls_node *node)
 {
     bus_look_after(node);
     transport_wake(node->transport);
+}
+
+/* Have it look then, at the latest. Any thread, after what it is to find there
+ * was written under a lock that it takes when it looks. */
+static inline void node_wake_by(ls_node *node, int64_t at)
+{
+    if (at < atomic_load(&node->loop.looks_at))
+        node_wake(node);
 }
 
 /* Errors: LS_ESTATE in a process that was forked since the node was made. */

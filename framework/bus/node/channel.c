@@ -476,6 +476,8 @@ static int push(ls_node *node, uint32_t to, struct payload *payload, char *name)
                         "channel \"%s\": node %u (%s) has not acknowledged "
                         "%d messages yet",
                         name, to, peer->member.role, STREAM_CONTROL_MAX);
+    if (strcmp(name, BLOCKS_CHANNEL) != 0)
+        rings_want(node, peer);
     return streams_push(node, peer, &parcel);
 }
 
@@ -649,7 +651,7 @@ void ls_channel_wake_at(ls_channel *channel, int64_t at)
     if (bus_is_current(node))
         bus_look_after(node);
     else
-        node_wake(node);
+        node_wake_by(node, at);
 }
 
 int ls_channel_dispatch(ls_channel *channel, int what)

@@ -210,11 +210,14 @@ static bool poll_transport(transport *base, int64_t deadline,
 {
     struct sim_transport *t = sim_of(base);
     int status = LS_OK;
+    if (!transport_rests(events, self, true))
+        deadline = LS_NOW;
     ls_mutex_lock(&t->lock);
     while (!anything(t) && status == LS_OK)
         status = ls_cond_wait(&t->came, &t->lock, deadline);
     t->woken = false;
     ls_mutex_unlock(&t->lock);
+    (void)transport_rests(events, self, false);
     if (t->notices != NULL)
         read_notices(t, events, self);
     if (t->n_answers != 0)
@@ -269,6 +272,16 @@ static void wake(transport *base)
     ls_cond_signal(&t->came);
 }
 
+static void rung(void *self)
+{
+    wake(self);
+}
+
+static int lend_bell(transport *base, ls_memory *memory)
+{
+    return ls_memory_set_bell(memory, -1, rung, base);
+}
+
 static bool explain(transport *base, const char *endpoint, bool known,
                     uint32_t id, char *text, size_t size)
 {
@@ -301,6 +314,7 @@ const struct transport_ops transport_sim_ops = {
     .probe = sim_probe,
     .take_in = poll_transport,
     .wake = wake,
+    .lend_bell = lend_bell,
     .explain = explain,
     .copy = sim_message_copy,
     .release = sim_message_release,

@@ -22,6 +22,7 @@
 #include "lockstep/security.h"
 
 #include "message.h"
+#include "shared_memory.h"
 #include "speaker.h"
 
 typedef struct transport transport;
@@ -60,7 +61,15 @@ struct transport_events {
                    enum transport_probed answer);
     /* Somebody connected here and was refused, or cut off. Lock not held. */
     void (*refused)(void *self, const struct transport_refusal *refusal);
+    /* It is about to wait, or has waited. Returns whether to wait at all. Lock
+     * not held. NULL: to wait. */
+    bool (*rests)(void *self, bool begins);
 };
+static inline bool transport_rests(const struct transport_events *events,
+                                   void *self, bool begins)
+{
+    return events->rests == NULL || events->rests(self, begins);
+}
 
 struct transport_options {
     ls_runtime *runtime;
@@ -115,6 +124,7 @@ struct transport_ops {
     bool (*take_in)(transport *t, int64_t deadline,
                     const struct transport_events *events, void *self);
     void (*wake)(transport *t);
+    int (*lend_bell)(transport *t, ls_memory *memory);
     bool (*explain)(transport *t, const char *endpoint, bool known, uint32_t id,
                     char *text, size_t size);
 
@@ -133,6 +143,27 @@ struct transport {
 struct transport_link {
     transport *transport;
 };
+
+/* ThreadSanitizer does not see libzmq's own synchronisation, nor that of memory
+ * which one process has mapped twice: what was written before a send is visible
+ * after the receive of it. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TELL_TSAN 1
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define TELL_TSAN 1
+#endif
+#ifdef TELL_TSAN
+void __tsan_acquire(void *address);
+void __tsan_release(void *address);
+extern char transport_handover;
+#define HANDED_OVER() __tsan_release(&transport_handover)
+#define TAKEN_OVER()  __tsan_acquire(&transport_handover)
+#else
+#define HANDED_OVER() ((void)0)
+#define TAKEN_OVER()  ((void)0)
+#endif
 
 extern const struct transport_ops transport_zmq_ops, transport_sim_ops;
 
@@ -273,6 +304,13 @@ static inline bool transport_poll(transport *t, int64_t deadline,
 static inline void transport_wake(transport *t)
 {
     t->ops->wake(t);
+}
+
+/* Let whoever takes this memory make it return, too. Afterwards wakes must end
+ * before the transport is closed: ls_memory_set_bell(). Errors: LS_ELIMIT. */
+static inline int transport_lend_bell(transport *t, ls_memory *memory)
+{
+    return t->ops->lend_bell(t, memory);
 }
 
 /* Make `copy`, an empty message, share the frames of another. Thread: any that

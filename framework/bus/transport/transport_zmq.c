@@ -241,6 +241,11 @@ static void wake(transport *base)
     (void)written;
 }
 
+static int lend_bell(transport *base, ls_memory *memory)
+{
+    return ls_memory_set_bell(memory, zmq_of(base)->wake, NULL, NULL);
+}
+
 static void look(struct zmq_transport *t)
 {
     int events = 0;
@@ -381,6 +386,7 @@ const struct transport_ops transport_zmq_ops = {
     .probe = transport_zmq_probe,
     .take_in = transport_zmq_poll,
     .wake = wake,
+    .lend_bell = lend_bell,
     .explain = transport_zmq_explain,
     .copy = transport_zmq_copy,
     .release = transport_zmq_release,

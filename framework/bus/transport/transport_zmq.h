@@ -100,26 +100,6 @@ struct zmq_link {
 
 static_assert(sizeof(zmq_msg_t) <= sizeof(struct frame), "zmq_msg_t fits");
 
-/* ThreadSanitizer does not see libzmq's own synchronisation: what was written
- * before a send is visible after the receive of it. */
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define TELL_TSAN 1
-#endif
-#elif defined(__SANITIZE_THREAD__)
-#define TELL_TSAN 1
-#endif
-#ifdef TELL_TSAN
-void __tsan_acquire(void *address);
-void __tsan_release(void *address);
-extern char transport_handover;
-#define HANDED_OVER() __tsan_release(&transport_handover)
-#define TAKEN_OVER()  __tsan_acquire(&transport_handover)
-#else
-#define HANDED_OVER() ((void)0)
-#define TAKEN_OVER()  ((void)0)
-#endif
-
 /* The code for libzmq's last error, with its text behind `what`. */
 int transport_zmq_error(const char *what);
 

@@ -339,6 +339,19 @@ static int wait_ms(const struct zmq_transport *t, int64_t deadline)
     return ms > 60000 ? 60000 : (int)ms;
 }
 
+static int await(struct zmq_transport *t, int64_t deadline,
+                 const struct transport_events *events, void *self,
+                 struct epoll_event ready[MAX_READY])
+{
+    const int ms = wait_ms(t, deadline);
+    if (ms == 0)
+        return epoll_wait(t->epoll, ready, MAX_READY, 0);
+    const bool waits = transport_rests(events, self, true);
+    const int n = epoll_wait(t->epoll, ready, MAX_READY, waits ? ms : 0);
+    (void)transport_rests(events, self, false);
+    return n;
+}
+
 bool transport_zmq_poll(transport *base, int64_t deadline,
                         const struct transport_events *events, void *self)
 {
@@ -346,7 +359,7 @@ bool transport_zmq_poll(transport *base, int64_t deadline,
     struct epoll_event ready[MAX_READY];
     const bool unlooked = atomic_load(&t->unlooked);
     bool monitored = false;
-    const int n = epoll_wait(t->epoll, ready, MAX_READY, wait_ms(t, deadline));
+    const int n = await(t, deadline, events, self, ready);
     if (unlooked && ls_now(t->base.runtime) - t->read_at >= 2 * LOOK_EVERY_NS)
         atomic_store(&t->xpub_readable, true);
     for (int i = 0; i < n; i++) {

@@ -42,6 +42,7 @@
 
 /* job */
 #include "lockstep/job.h"
+#include "lockstep/place.h"
 
 /* device */
 #include "lockstep/device.h"

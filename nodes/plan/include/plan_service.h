@@ -20,7 +20,7 @@ extern const char *const plan_store_names[];
 
 struct plan_service {
     /* But for what other sections of the file say, or the sizes of the plugin:
-     * work_coordinator.c adds that. */
+     * plan_coordinator_options() adds that. */
     struct fsm_options fsm;
     double patience_s; /* a member keeps its work so long without its
                         * coordinator */
@@ -33,6 +33,9 @@ struct plan_service {
     int64_t max_mib; /* that a node may keep, with PLAN_STORE_BUS */
     int pace_ms;     /* before a learner learns: 0 to so much, at random */
 };
+
+/* All that a coordinator is told to do. */
+void plan_coordinator_options(const struct plan *plan, struct fsm_options *out);
 
 /* "fifo", "priority". */
 const char *plan_replay_name(const struct plan *plan);

@@ -32,18 +32,18 @@ void works_fini(struct works *works)
     }
 }
 
-struct work *works_add(struct works *works, enum work_kind kind,
+struct work *works_add(struct works *works, struct kind_use *use,
                        uint64_t number, int64_t now)
 {
     struct work *work = calloc(1, sizeof *work);
     if (work == NULL)
         return NULL;
-    work->kind = kind;
+    work->use = use;
     work->number = number != 0 ? number : works->last_number + 1;
     if (work->number > works->last_number)
         works->last_number = work->number;
     (void)snprintf(work->key.task_id, sizeof work->key.task_id, "%s_%" PRIu64,
-                   work_rows[kind].verb, work->number);
+                   use->kind->verb, work->number);
     work->key.attempt = 1;
     work->queued_at = now;
     struct work **end = &works->first;
@@ -91,15 +91,14 @@ void works_requeue(struct works *works, struct work *work, int64_t now)
 }
 
 /* The first of those that do it. NULL: there are not enough. */
-static struct pool_member *pick(const struct works *works, struct work *work,
-                                struct pool *pool, int64_t now)
+static struct pool_member *pick(struct work *work, struct pool *pool,
+                                int64_t now)
 {
     struct pool_member *ranks[SERVICE_RANKS_MAX];
-    const enum pool_role role = row_of(work)->role;
-    const size_t n = works->ranks[work->kind];
+    const size_t n = work->use->ranks;
     if (n < 2)
-        return pool_pick(pool, role, now);
-    if (!pool_pick_several(pool, role, now, ranks, n))
+        return pool_pick(pool, kind_of(work), now);
+    if (!pool_pick_several(pool, kind_of(work), now, ranks, n))
         return NULL;
     for (size_t i = 0; i < n; i++)
         work->ranks[i] = ranks[i]->id;
@@ -107,16 +106,12 @@ static struct pool_member *pick(const struct works *works, struct work *work,
     return ranks[0];
 }
 
-/* A learner keeps its work for as long as there is a job: who is to have it
- * first is chosen when all have told what they offer. */
-static bool give(const struct works *works, struct work *work,
-                 struct pool *pool, int64_t now)
+static bool give(struct work *work, struct pool *pool, int64_t now)
 {
-    const struct work_row *row = row_of(work);
-    if (row->by_offer && work->key.attempt == 1 &&
-        pool_is_asking(pool, row->role, now))
+    const struct fsm_kind *kind = kind_of(work);
+    if (kind->may_go != NULL && !kind->may_go(work, pool, now))
         return false;
-    struct pool_member *member = pick(works, work, pool, now);
+    struct pool_member *member = pick(work, pool, now);
     if (member == NULL)
         return false;
     member->state = POOL_TAKEN;
@@ -127,21 +122,19 @@ static bool give(const struct works *works, struct work *work,
     return true;
 }
 
-struct work *works_assign(struct works *works, struct pool *pool, int64_t now)
+struct work *works_assign(struct works *works, const struct kind_use *use,
+                          struct pool *pool, int64_t now)
 {
-    for (int first = 1; first >= 0; first--)
-        for (struct work *w = works->first; w != NULL; w = w->next)
-            if (w->state == WORK_QUEUED && row_of(w)->first == (first != 0) &&
-                give(works, w, pool, now))
-                return w;
+    for (struct work *w = works->first; w != NULL; w = w->next)
+        if (w->state == WORK_QUEUED && w->use == use && give(w, pool, now))
+            return w;
     return NULL;
 }
 
 struct work *works_expired(const struct works *works, int64_t now)
 {
     for (struct work *w = works->first; w != NULL; w = w->next)
-        if (w->state == WORK_QUEUED &&
-            now - w->queued_at >= works->expiry[w->kind])
+        if (w->state == WORK_QUEUED && now - w->queued_at >= w->use->expiry)
             return w;
     return NULL;
 }
@@ -155,11 +148,11 @@ struct work *works_of(const struct works *works,
     return work;
 }
 
-size_t works_count(const struct works *works, enum work_kind kind)
+size_t works_count(const struct works *works, const struct kind_use *use)
 {
     size_t n = 0;
     for (const struct work *w = works->first; w != NULL; w = w->next)
-        n += w->kind == kind ? 1 : 0;
+        n += w->use == use ? 1 : 0;
     return n;
 }
 
@@ -173,7 +166,7 @@ int64_t works_wake_at(const struct works *works, int64_t now)
     int64_t at = LS_FOREVER;
     for (const struct work *w = works->first; w != NULL; w = w->next) {
         if (w->state == WORK_QUEUED)
-            at = earlier(at, w->queued_at + works->expiry[w->kind]);
+            at = earlier(at, w->queued_at + w->use->expiry);
         if (w->state == WORK_AWAITED || w->state == WORK_CLOSING)
             at = earlier(at, w->until);
         if (w->again_at > now)

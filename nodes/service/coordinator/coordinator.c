@@ -578,7 +578,7 @@ static int init(coordinator *self)
         memcpy(self->journal_path, self->options.journal, size);
         self->options.journal = self->journal_path;
     }
-    return fsm_create(&self->fsm, &self->options.fsm);
+    return fsm_create(&self->fsm, &self->options.fsm, self->options.kinds);
 }
 
 int coordinator_create(coordinator **out,
@@ -650,8 +650,7 @@ static int decide_on_member(coordinator *self, const struct ls_member *member,
     const bool ready = member->state == LS_MEMBER_READY;
     if (watch != NULL)
         watch->member(watch->self, member->id, member->incarnation, ready);
-    return fsm_member(self->fsm, now, member->id, member->incarnation,
-                      member->role, ready);
+    return fsm_member(self->fsm, now, member);
 }
 
 /* A loss may be told by calls before it is by the node, and the other way

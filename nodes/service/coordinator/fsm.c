@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fsm_state.h"
+#include "lockstep/place.h"
 
 /* A buffer with these options is tried, so that later ones cannot fail. */
 static int check_replay(const fsm *self)
@@ -41,10 +42,6 @@ static void fill_in(fsm *self, const struct fsm_options *options)
             *defaults[i].value = defaults[i].by_default;
     self->works.same_attempt =
         options->sabotage == SERVICE_SABOTAGE_SAME_ATTEMPT;
-    for (size_t i = 0; i < WORK_KINDS; i++) {
-        self->works.expiry[i] = work_expiry(&self->options, (enum work_kind)i);
-        self->works.ranks[i] = work_rows[i].shared ? (size_t)options->ranks : 1;
-    }
     self->scheduler = (struct scheduler){
         .iterations = options->iterations,
         .eval_interval = options->eval_interval,
@@ -60,7 +57,30 @@ static void fill_in(fsm *self, const struct fsm_options *options)
     ls_rng_seed(&self->pool.rng, options->seed, 0);
 }
 
-int fsm_create(fsm **out, const struct fsm_options *options)
+static int take_kinds(fsm *self, const struct fsm_kind *const *kinds)
+{
+    struct scheduler *scheduler = &self->scheduler;
+    size_t n = 0;
+    while (kinds[n] != NULL)
+        n++;
+    scheduler->uses = calloc(n + 1, sizeof *scheduler->uses);
+    if (scheduler->uses == NULL)
+        return ls_error(LS_ENOMEM, "the kinds of work of a coordinator");
+    scheduler->n_uses = n;
+    for (size_t i = 0; i < n; i++) {
+        scheduler->uses[i] = (struct kind_use){
+            .kind = kinds[i],
+            .expiry = kinds[i]->expiry(&self->options),
+            .ranks = fsm_kind_ranks(kinds[i], &self->options)};
+        const int status = ls_place_check(kinds[i]->where);
+        if (status != LS_OK)
+            return ls_error_at(status, "%s works", kinds[i]->name);
+    }
+    return LS_OK;
+}
+
+int fsm_create(fsm **out, const struct fsm_options *options,
+               const struct fsm_kind *const *kinds)
 {
     int status = coordinator_settings_check(options);
     if (status != LS_OK)
@@ -69,7 +89,9 @@ int fsm_create(fsm **out, const struct fsm_options *options)
     if (self == NULL)
         return ls_error(LS_ENOMEM, "a coordinator");
     fill_in(self, options);
-    status = check_replay(self);
+    status = take_kinds(self, kinds);
+    if (status == LS_OK)
+        status = check_replay(self);
     if (status == LS_OK)
         status = ls_writer_create(&self->writer);
     if (status == LS_OK)
@@ -88,6 +110,7 @@ void fsm_destroy(fsm **machine)
     fsm_calls_fini(self);
     fsm_actions_fini(self);
     works_fini(&self->works);
+    free(self->scheduler.uses);
     pool_fini(&self->pool);
     ls_writer_destroy(&self->writer);
     free(self);
@@ -131,15 +154,21 @@ int fsm_stop(fsm *self, int64_t now, int status, const char *text)
     return self->status;
 }
 
+static bool turn(fsm *self, struct work *work, int64_t now)
+{
+    return work->state == WORK_RUNNING && work->again_at <= now &&
+           kind_of(work)->turn(self, work, now);
+}
+
 /* What is inserted may be sampled, and what is sampled makes room. */
 static void pump(fsm *self, int64_t now)
 {
     bool more = true;
     while (more && self->status == LS_OK && !self->end.begun) {
-        struct work *learner = fsm_learner(self);
-        more = learner != NULL && fsm_learner_pump(self, learner, now);
+        struct work *owner = fsm_buffer_owner(self);
+        more = owner != NULL && turn(self, owner, now);
         for (struct work *w = self->works.first; w != NULL; w = w->next)
-            if (!row_of(w)->learns && fsm_collector_pump(self, w, now))
+            if (w->buffer == NULL && turn(self, w, now))
                 more = true;
     }
 }
@@ -222,7 +251,7 @@ void fsm_figures(const fsm *self, struct fsm_figures *out)
     out->evaluations = scheduler->evaluations;
     out->eval_value = scheduler->value;
     out->policy_version = scheduler->policy_version;
-    const struct work *learner = fsm_learner(self);
-    if (learner != NULL)
-        replay_figures(learner->buffer, &out->replay);
+    const struct work *owner = fsm_buffer_owner(self);
+    if (owner != NULL)
+        replay_figures(owner->buffer, &out->replay);
 }

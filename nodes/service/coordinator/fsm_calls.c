@@ -10,33 +10,19 @@
 
 enum { MALFORMED_MAX = 3 };
 
-/* What sets the calls apart; those about a work have a name for each role. */
-static const struct {
-    const char *names[2];
-    bool is_long; /* it waits for what is under way */
-    fsm_ended_fn *ended;
-} rows[] = {
-    [ABOUT_CONNECT] = {{"ls.connect", "ls.connect"}, false, fsm_connect_ended},
-    [ABOUT_RESOURCE] = {{CALL_RESOURCE, CALL_RESOURCE},
-                        false,
-                        fsm_resource_ended},
-    [ABOUT_PURGE] = {{CALL_LEARNER_CLOSE, CALL_COLLECTOR_CLOSE},
-                     false,
-                     fsm_purge_ended},
-    [ABOUT_START] = {{CALL_LEARNER_START, CALL_COLLECTOR_START},
-                     false,
-                     fsm_start_ended},
-    [ABOUT_DEMAND] = {{CALL_LEARNER_DEMAND}, true, fsm_demand_ended},
-    [ABOUT_LEARN] = {{CALL_LEARNER_LEARN}, true, fsm_learn_ended},
-    [ABOUT_DATA] = {{NULL, CALL_COLLECTOR_DATA}, true, fsm_data_ended},
-    [ABOUT_CLOSE] = {{CALL_LEARNER_CLOSE, CALL_COLLECTOR_CLOSE},
-                     true,
-                     fsm_close_ended},
-};
-
-const char *fsm_call_name(enum call_about about, enum pool_role role)
+static const char *name_of(const struct open_call *call)
 {
-    return rows[about].names[role];
+    return call->task != NULL             ? call->task->name
+           : call->about == ABOUT_CONNECT ? "ls.connect"
+                                          : CALL_RESOURCE;
+}
+
+/* Turns, and a work's end, wait for what is under way; at the job's end nobody
+ * waits for that. */
+static bool is_long(const fsm *self, const struct open_call *call)
+{
+    return call->about == ABOUT_WORK && call->task->phase != LS_JOB_INIT &&
+           !(call->task->phase == LS_JOB_EXIT && self->end.begun);
 }
 
 static void make_call(fsm *self, const struct open_call *call)
@@ -49,38 +35,48 @@ static void make_call(fsm *self, const struct open_call *call)
     }
     const struct fsm_options *options = &self->options;
     const bool connect = call->about == ABOUT_CONNECT;
-    /* At the end nobody waits for what is under way. */
-    const bool is_long = rows[call->about].is_long &&
-                         !(call->about == ABOUT_CLOSE && self->end.begun);
-    fsm_act(self, &(struct fsm_action){
-                      .kind = connect ? FSM_CONNECT : FSM_CALL,
-                      .number = call->number,
-                      .to = call->member->id,
-                      .name = fsm_call_name(call->about, call->member->role),
-                      .data = connect ? NULL : data,
-                      .size = connect ? 0 : size,
-                      .wait_ns = is_long ? options->work_timeout
-                                         : options->call_timeout});
+    fsm_act(self, &(struct fsm_action){.kind = connect ? FSM_CONNECT : FSM_CALL,
+                                       .number = call->number,
+                                       .to = call->member->id,
+                                       .name = name_of(call),
+                                       .data = connect ? NULL : data,
+                                       .size = connect ? 0 : size,
+                                       .wait_ns = is_long(self, call)
+                                                      ? options->work_timeout
+                                                      : options->call_timeout});
 }
 
-struct open_call *fsm_call(fsm *self, enum call_about about,
-                           struct pool_member *member, struct work *work)
+static void add(fsm *self, const struct open_call *what)
 {
     struct open_call *call = calloc(1, sizeof *call);
     if (call == NULL) {
         fsm_no_memory(self);
-        return NULL;
+        return;
     }
-    *call = (struct open_call){.next = self->calls.first,
-                               .number = ++self->calls.last_number,
-                               .about = about,
-                               .member = member,
-                               .incarnation = member->incarnation,
-                               .work = work};
+    *call = *what;
+    call->next = self->calls.first;
+    call->number = ++self->calls.last_number;
+    call->incarnation = call->member->incarnation;
     self->calls.first = call;
     self->counted.open_calls++;
     make_call(self, call);
-    return call;
+}
+
+void fsm_call(fsm *self, enum call_about about, struct pool_member *member,
+              const struct fsm_task *exit)
+{
+    add(self,
+        &(struct open_call){.about = about, .task = exit, .member = member});
+}
+
+void fsm_ask(fsm *self, const struct fsm_task *task, struct work *work,
+             void *load)
+{
+    add(self, &(struct open_call){.about = ABOUT_WORK,
+                                  .task = task,
+                                  .member = work->member,
+                                  .work = work,
+                                  .load = load});
 }
 
 void fsm_calls_fini(fsm *self)
@@ -93,12 +89,24 @@ void fsm_calls_fini(fsm *self)
 }
 
 bool fsm_has_call(const fsm *self, const struct work *work,
-                  enum call_about about)
+                  const struct fsm_task *task)
 {
     for (const struct open_call *c = self->calls.first; c != NULL; c = c->next)
-        if (c->work == work && c->about == about)
+        if (c->work == work && c->task == task)
             return true;
     return false;
+}
+
+static bool comes_late(const struct open_call *call)
+{
+    return call->task != NULL && call->task->late != NULL;
+}
+
+static void unload(fsm *self, struct work *work, struct open_call *call)
+{
+    if (call->load != NULL && call->task->unload != NULL)
+        call->task->unload(self, work, call->load);
+    call->load = NULL;
 }
 
 static void cancel(fsm *self, const struct open_call *call)
@@ -113,22 +121,19 @@ void fsm_detach(fsm *self, struct work *work)
     for (struct open_call *c = self->calls.first; c != NULL; c = c->next) {
         if (c->work != work)
             continue;
-        struct work *owner = c->work;
         c->work = NULL;
-        /* Data may be on its way, and has to be dropped then; the close ends
-         * this call. */
-        if (c->about != ABOUT_DATA)
+        /* What may be on its way has to be seen to; the close ends this call.
+         */
+        if (!comes_late(c))
             cancel(self, c);
-        if (c->batch != NULL)
-            fsm_batch_release(self, owner, c->batch);
-        c->batch = NULL;
+        unload(self, work, c);
     }
 }
 
 void fsm_cancel_left(fsm *self, const struct pool_member *member)
 {
     for (const struct open_call *c = self->calls.first; c != NULL; c = c->next)
-        if (c->member == member && c->work == NULL && c->about == ABOUT_DATA)
+        if (c->member == member && c->work == NULL && comes_late(c))
             cancel(self, c);
 }
 
@@ -144,8 +149,7 @@ void fsm_malformed(fsm *self, const struct open_call *call)
 {
     self->counted.refused_data++;
     fsm_say(self, LS_LOG_WARN, "node %u sends a malformed answer to %s: %s",
-            (unsigned)call->member->id,
-            fsm_call_name(call->about, call->member->role), ls_error_text());
+            (unsigned)call->member->id, name_of(call), ls_error_text());
 }
 
 void fsm_work_malformed(fsm *self, int64_t now, const struct open_call *call)
@@ -170,12 +174,11 @@ int fsm_check_key(const struct work *work, const struct work_key *key)
 
 /* The member is not connected any more, or not there. What it holds is its own
  * to tell, when it is asked again. */
-static void part(fsm *self, int64_t now, const struct open_call *call,
+static void part(fsm *self, int64_t now, struct open_call *call,
                  const struct ls_call_result *result)
 {
     struct pool_member *member = call->member;
-    if (call->batch != NULL)
-        fsm_batch_release(self, call->work, call->batch);
+    unload(self, call->work, call);
     if (result->state == LS_CALL_LOST) {
         fsm_member_gone(self, member, now, POOL_NEW);
         fsm_member_rests(self, member, now);
@@ -205,7 +208,20 @@ static bool is_parted(const struct open_call *call,
             call->about != ABOUT_CONNECT);
 }
 
-static void dispatch(fsm *self, int64_t now, const struct open_call *call,
+static fsm_ended_fn *const ended[] = {[ABOUT_CONNECT] = fsm_connect_ended,
+                                      [ABOUT_RESOURCE] = fsm_resource_ended,
+                                      [ABOUT_PURGE] = fsm_purge_ended};
+
+static fsm_ended_fn *end_of(const struct open_call *call)
+{
+    if (call->about != ABOUT_WORK)
+        return ended[call->about];
+    return call->task->phase == LS_JOB_INIT   ? fsm_start_ended
+           : call->task->phase == LS_JOB_EXIT ? fsm_close_ended
+                                              : call->task->ended;
+}
+
+static void dispatch(fsm *self, int64_t now, struct open_call *call,
                      const struct ls_call_result *result)
 {
     const bool member_is = call->incarnation == call->member->incarnation &&
@@ -214,9 +230,9 @@ static void dispatch(fsm *self, int64_t now, const struct open_call *call,
     if (asked && member_is && is_parted(call, result))
         part(self, now, call, result);
     else if (asked && member_is)
-        rows[call->about].ended(self, now, call, result);
-    else if (call->about == ABOUT_DATA)
-        fsm_data_late(self, result);
+        end_of(call)(self, now, call, result);
+    else if (comes_late(call))
+        call->task->late(self, result);
 }
 
 int fsm_call_ended(fsm *self, int64_t now, uint64_t number,

@@ -65,7 +65,7 @@ const struct ls_record fsm_end_entry = RECORD(sizeof(fsm), end);
 
 static const struct ls_field work[] = {
     {"number", LS_FIELD_INT, IN(work_entry, number), FROM_1},
-    {"kind", LS_FIELD_INT, IN(work_entry, kind), .most = WORK_KINDS - 1},
+    {"kind", LS_FIELD_INT, IN(work_entry, kind), COUNT},
     {"attempt", LS_FIELD_INT, IN(work_entry, attempt), FROM_1},
     {"held", LS_FIELD_INT, IN(work_entry, held), .most = 1},
     {"member", LS_FIELD_INT, IN(work_entry, member), .most = UINT32_MAX},

@@ -9,8 +9,8 @@
 #include "fsm_state.h"
 
 struct work_entry {
-    int64_t number, kind, attempt;
-    int64_t held; /* 0, 1 */
+    int64_t number, kind, attempt; /* kind: its number */
+    int64_t held;                  /* 0, 1 */
     int64_t member;
     uint64_t incarnation;
     int64_t progress, done;

@@ -1,6 +1,8 @@
 /* From ready to free: connect, ask, and take over or close what it holds. */
 #include <string.h>
 
+#include "lockstep/place.h"
+
 #include "coverage.h"
 #include "fsm_state.h"
 
@@ -27,7 +29,7 @@ static void rank_gone(fsm *self, const struct pool_member *member, int64_t now)
         work = work->next;
     if (work == NULL)
         return;
-    self->failures[work->kind] = 0;
+    work->use->failures = 0;
     if (work->doomed || work->done)
         return;
     fsm_say(self, LS_LOG_WARN,
@@ -67,19 +69,30 @@ static void arrive(fsm *self, int64_t now, struct pool_member *member,
         work->until = now + self->options.work_timeout;
 }
 
-int fsm_member(fsm *self, int64_t now, uint32_t id, uint64_t incarnation,
-               const char *role, bool ready)
+/* Whether there is work for it. */
+static bool is_placed(const fsm *self, const struct ls_member *node)
 {
-    const bool learner = strcmp(role, "learner") == 0;
-    if (!learner && strcmp(role, "collector") != 0)
+    for (size_t i = 0; i < self->scheduler.n_uses; i++)
+        if (ls_place_has(self->scheduler.uses[i].kind->where, node->id,
+                         node->role, node->labels))
+            return true;
+    return false;
+}
+
+int fsm_member(fsm *self, int64_t now, const struct ls_member *node)
+{
+    if (!is_placed(self, node))
         return self->status;
-    struct pool_member *member =
-        pool_add(&self->pool, id, learner ? POOL_LEARNER : POOL_COLLECTOR);
-    if (member == NULL)
+    struct pool_member *member = pool_add(&self->pool, node->id);
+    if (member == NULL) {
         fsm_no_memory(self);
-    else if (ready)
-        arrive(self, now, member, incarnation);
-    else if (member->incarnation == incarnation)
+        return self->status;
+    }
+    memcpy(member->role, node->role, sizeof member->role);
+    memcpy(member->labels, node->labels, sizeof member->labels);
+    if (node->state == LS_MEMBER_READY)
+        arrive(self, now, member, node->incarnation);
+    else if (member->incarnation == node->incarnation)
         fsm_member_gone(self, member, now, POOL_GONE);
     fsm_settle(self, now);
     return self->status;
@@ -99,7 +112,7 @@ void fsm_drive_members(fsm *self, int64_t now)
         m->state = POOL_BUSY;
         ls_writer_clear(self->writer);
         service_nothing_write(self->writer);
-        (void)fsm_call(self, about, m, NULL);
+        fsm_call(self, about, m, NULL);
     }
 }
 
@@ -117,10 +130,35 @@ void fsm_connect_ended(fsm *self, int64_t now, const struct open_call *call,
             (unsigned)member->id, result->text);
 }
 
-static void purge(fsm *self, struct pool_member *member,
+/* By the name of a work of it, "learn_7"; NULL: none that this member may have
+ * holds such a work. */
+static const struct fsm_kind *
+kind_at(const fsm *self, const struct pool_member *member, const char *task_id)
+{
+    const char *end = strrchr(task_id, '_');
+    for (size_t i = 0; i < self->scheduler.n_uses && end != NULL; i++) {
+        const struct fsm_kind *kind = self->scheduler.uses[i].kind;
+        const size_t size = (size_t)(end - task_id);
+        if (strlen(kind->verb) == size &&
+            memcmp(task_id, kind->verb, size) == 0 && pool_suits(member, kind))
+            return kind;
+    }
+    return NULL;
+}
+
+static void purge(fsm *self, int64_t now, const struct open_call *call,
                   const struct service_resource *resource)
 {
+    struct pool_member *member = call->member;
     struct work_key key = {.attempt = resource->attempt};
+    const struct fsm_kind *kind = kind_at(self, member, resource->task_id);
+    if (kind == NULL) {
+        (void)ls_error(LS_EPROTO, "task_id: %s is no work of such a member",
+                       resource->task_id);
+        fsm_member_rests(self, member, now);
+        fsm_malformed(self, call);
+        return;
+    }
     memcpy(key.task_id, resource->task_id, sizeof key.task_id);
     fsm_say(self, LS_LOG_INFO,
             "node %u holds attempt %lld of %s, which is "
@@ -129,12 +167,13 @@ static void purge(fsm *self, struct pool_member *member,
     ls_writer_clear(self->writer);
     work_key_write(&key, self->writer);
     member->state = POOL_BUSY;
-    (void)fsm_call(self, ABOUT_PURGE, member, NULL);
+    fsm_call(self, ABOUT_PURGE, member, fsm_kind_task(kind, LS_JOB_EXIT));
 }
 
-static void judge(fsm *self, int64_t now, struct pool_member *member,
+static void judge(fsm *self, int64_t now, const struct open_call *call,
                   const struct service_resource *resource)
 {
+    struct pool_member *member = call->member;
     struct work *work = works_of(&self->works, member);
     if (resource->task_id[0] == '\0') {
         if (work != NULL && work->state == WORK_CLOSING)
@@ -150,7 +189,7 @@ static void judge(fsm *self, int64_t now, struct pool_member *member,
         if (work->state == WORK_AWAITED)
             fsm_work_held(self, work, now);
     } else {
-        purge(self, member, resource);
+        purge(self, now, call, resource);
     }
 }
 
@@ -171,7 +210,7 @@ void fsm_resource_ended(fsm *self, int64_t now, const struct open_call *call,
     } else {
         member->gpu = resource.gpu;
         member->cpu = resource.cpu;
-        judge(self, now, member, &resource);
+        judge(self, now, call, &resource);
     }
 }
 

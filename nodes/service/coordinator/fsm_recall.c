@@ -14,14 +14,21 @@ static struct work *find_number(const fsm *self, int64_t number)
     return work;
 }
 
+static struct kind_use *find_kind(const fsm *self, int64_t number)
+{
+    for (size_t i = 0; i < self->scheduler.n_uses; i++)
+        if (self->scheduler.uses[i].kind->number == number)
+            return &self->scheduler.uses[i];
+    return NULL;
+}
+
 static int recall_member(fsm *self, struct work *work,
                          const struct work_entry *entry)
 {
     works_return(work);
     if (entry->held == 0)
         return LS_OK;
-    struct pool_member *member =
-        pool_add(&self->pool, (uint32_t)entry->member, row_of(work)->role);
+    struct pool_member *member = pool_add(&self->pool, (uint32_t)entry->member);
     if (member == NULL)
         return ls_error(LS_ENOMEM, "node %u", (unsigned)entry->member);
     /* A member has one work: the one that it was given last. */
@@ -41,13 +48,17 @@ static int recall_work(fsm *self, const ls_value *map)
     int status = ls_record_read(&fsm_work_entry, &entry, map);
     if (status != LS_OK)
         return status;
-    const enum work_kind kind = (enum work_kind)entry.kind;
+    struct kind_use *use = find_kind(self, entry.kind);
+    if (use == NULL)
+        return ls_error(LS_EPROTO,
+                        "a record: kind: there is none of number %lld",
+                        (long long)entry.kind);
     struct work *work = find_number(self, entry.number);
     if (work == NULL)
-        work = fsm_work_new(self, kind, (uint64_t)entry.number, 0);
+        work = fsm_work_new(self, use, (uint64_t)entry.number, 0);
     if (work == NULL)
         return ls_error(LS_ENOMEM, "a work of the journal");
-    if (work->kind != kind)
+    if (work->use != use)
         return ls_error(LS_EPROTO, "a record: kind: not that of work %lld",
                         (long long)entry.number);
     work->key.attempt = entry.attempt;
@@ -55,7 +66,7 @@ static int recall_work(fsm *self, const ls_value *map)
     work->progress = entry.progress;
     memcpy(work->policy_id, entry.policy_id, sizeof work->policy_id);
     memcpy(work->buffer_id, entry.buffer_id, sizeof work->buffer_id);
-    if (row_of(work)->learns)
+    if (work->buffer != NULL)
         memcpy(self->policy_id, work->policy_id, sizeof self->policy_id);
     status = recall_member(self, work, &entry);
     work->done = entry.done != 0;
@@ -168,11 +179,11 @@ static int recall_weighed(fsm *self, const ls_value *map)
 static int recall_figures(fsm *self, const ls_value *map)
 {
     const int status = recall_own(self, &fsm_figures_entry, map);
-    struct work *learner = status == LS_OK ? fsm_learner(self) : NULL;
-    if (learner == NULL || !self->options.keeps_samples)
+    struct work *owner = status == LS_OK ? fsm_buffer_owner(self) : NULL;
+    if (owner == NULL || !self->options.keeps_samples)
         return status;
-    replay_set_version(learner->buffer, self->scheduler.policy_version);
-    forget_dropped(learner->buffer);
+    replay_set_version(owner->buffer, self->scheduler.policy_version);
+    forget_dropped(owner->buffer);
     return LS_OK;
 }
 
@@ -213,24 +224,24 @@ void fsm_check_samples(fsm *self,
                        bool (*fn)(void *owner, const struct sample *sample),
                        void *owner)
 {
-    struct work *learner = fsm_learner(self);
+    struct work *work = fsm_buffer_owner(self);
     struct replay_figures before, after;
-    if (learner == NULL || !self->options.keeps_samples)
+    if (work == NULL || !self->options.keeps_samples)
         return;
-    replay_figures(learner->buffer, &before);
-    replay_check(learner->buffer, fn, owner);
-    fsm_buffer_drain(self, learner);
-    replay_figures(learner->buffer, &after);
+    replay_figures(work->buffer, &before);
+    replay_check(work->buffer, fn, owner);
+    fsm_buffer_drain(self, work);
+    replay_figures(work->buffer, &after);
     if (before.size > 0)
         fsm_say(self, after.size < before.size ? LS_LOG_WARN : LS_LOG_INFO,
                 "%s: %zu samples of an earlier life are there, %zu are lost",
-                learner->buffer_id, after.size, before.size - after.size);
+                work->buffer_id, after.size, before.size - after.size);
 }
 
 bool fsm_needs(const fsm *self, const char *data_id)
 {
-    const struct work *learner = fsm_learner(self);
-    return learner != NULL && replay_uses(learner->buffer, data_id);
+    const struct work *owner = fsm_buffer_owner(self);
+    return owner != NULL && replay_uses(owner->buffer, data_id);
 }
 
 /* Whoever watches this life has not heard of it: it may end the job. */
@@ -249,18 +260,19 @@ void fsm_begin(fsm *self, int64_t now)
     const int64_t max_time = self->options.max_time;
     self->end.at = max_time > 0 ? now + max_time : LS_FOREVER;
     tell_value(self);
-    for (size_t kind = 0; kind < WORK_KINDS; kind++)
-        self->scheduler.out[kind] =
-            works_count(&self->works, (enum work_kind)kind);
+    for (size_t i = 0; i < self->scheduler.n_uses; i++) {
+        struct kind_use *use = &self->scheduler.uses[i];
+        use->out = works_count(&self->works, use);
+    }
     for (struct work *w = self->works.first; w != NULL; w = w->next) {
         w->queued_at = now;
         w->until = now + self->options.call_timeout;
     }
-    const struct work *learner = fsm_learner(self);
-    if (learner == NULL)
-        fsm_close_collectors(self, now);
+    const struct work *owner = fsm_buffer_owner(self);
+    if (owner == NULL)
+        fsm_unneeded(self, now);
     else
-        replay_recalled(learner->buffer);
+        replay_recalled(owner->buffer);
     if (self->end.recorded)
         fsm_end(self, now, LS_OK, self->end.text);
 }

@@ -22,7 +22,7 @@ static void write_work(fsm *self, const struct work *work)
 {
     const bool held = work->member != NULL;
     struct work_entry entry = {.number = (int64_t)work->number,
-                               .kind = work->kind,
+                               .kind = kind_of(work)->number,
                                .attempt = work->key.attempt,
                                .held = held,
                                .member = held ? work->member->id : 0,
@@ -48,7 +48,7 @@ static void write_end(fsm *self)
 
 void fsm_count_attempt(fsm *self, const struct work *work)
 {
-    if (row_of(work)->learns &&
+    if (work->buffer != NULL &&
         work->key.attempt > self->scheduler.learner_attempts)
         self->scheduler.learner_attempts = work->key.attempt;
 }

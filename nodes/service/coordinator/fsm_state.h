@@ -16,21 +16,18 @@ enum call_about {
     ABOUT_CONNECT,
     ABOUT_RESOURCE,
     ABOUT_PURGE, /* close what a member holds and nobody knows of */
-    ABOUT_START,
-    ABOUT_DEMAND,
-    ABOUT_LEARN,
-    ABOUT_DATA,
-    ABOUT_CLOSE
+    ABOUT_WORK   /* a task of a work */
 };
 
 struct open_call {
     struct open_call *next;
     uint64_t number;
     enum call_about about;
-    struct pool_member *member; /* borrow */
-    uint64_t incarnation;       /* that it was made to */
-    struct work *work;          /* borrow; NULL: it counts for none any more */
-    struct lent_batch *batch;   /* that it brings; borrow */
+    const struct fsm_task *task; /* of a work, and the exit of a purge */
+    struct pool_member *member;  /* borrow */
+    uint64_t incarnation;        /* that it was made to */
+    struct work *work;           /* borrow; NULL: it counts for none any more */
+    void *load; /* that it was made with: the task's own. Borrow */
 };
 
 /* What is to be done, in order: fsm_actions.c. */
@@ -55,9 +52,10 @@ struct job_end {
     char text[512];
 };
 
-/* A policy that is being kept for an evaluation; number 0: none is. */
+/* A policy that is being kept for a work; number 0: none is. */
 struct pending_snapshot {
     uint64_t number;
+    struct kind_use *use; /* of the work. Borrow */
     service_name name;
 };
 
@@ -68,7 +66,7 @@ struct fsm {
 
     struct pool pool;
     struct works works;
-    struct scheduler scheduler;
+    struct scheduler scheduler; /* its uses: own */
     struct call_list calls;
     struct action_queue actions;
     struct job_end end;
@@ -78,8 +76,7 @@ struct fsm {
     service_name evaluated; /* the policy of the last evaluation; "": none */
     struct pending_snapshot snapshot;
 
-    int64_t failures[WORK_KINDS]; /* in a row, without anything done between */
-    struct fsm_figures counted;   /* what is not in the scheduler */
+    struct fsm_figures counted; /* what is not in the scheduler */
 };
 
 /* fsm.c: do what follows. */
@@ -98,15 +95,19 @@ typedef void fsm_ended_fn(fsm *self, int64_t now, const struct open_call *call,
                           const struct ls_call_result *result);
 fsm_ended_fn fsm_connect_ended, fsm_resource_ended, fsm_purge_ended;
 fsm_ended_fn fsm_start_ended, fsm_close_ended;
-fsm_ended_fn fsm_demand_ended, fsm_learn_ended, fsm_data_ended;
 
 /* fsm_calls.c */
 void fsm_calls_fini(fsm *self);
-/* The data of the call is what the writer holds; its options are filled in. */
-struct open_call *fsm_call(fsm *self, enum call_about about,
-                           struct pool_member *member, struct work *work);
+/* The data of the call is what the writer holds; its options are filled in.
+ * exit: of a purge. */
+void fsm_call(fsm *self, enum call_about about, struct pool_member *member,
+              const struct fsm_task *exit);
+/* The same of a task of a work, asked of its member. load: the task's own. */
+void fsm_ask(fsm *self, const struct fsm_task *task, struct work *work,
+             void *load);
+/* Whether this task is asked. */
 bool fsm_has_call(const fsm *self, const struct work *work,
-                  enum call_about about);
+                  const struct fsm_task *task);
 /* A work counts no more on what it has asked. */
 void fsm_detach(fsm *self, struct work *work);
 /* Cancel what a work that is over has left open. */
@@ -120,7 +121,6 @@ LS_MUST_USE int fsm_check_key(const struct work *work,
 void fsm_malformed(fsm *self, const struct open_call *call);
 /* The same of a running work: with the third in a row, it has failed. */
 void fsm_work_malformed(fsm *self, int64_t now, const struct open_call *call);
-const char *fsm_call_name(enum call_about about, enum pool_role role);
 
 /* fsm_members.c */
 void fsm_member_rests(fsm *self, struct pool_member *member, int64_t now);
@@ -129,7 +129,7 @@ void fsm_member_gone(fsm *self, struct pool_member *member, int64_t now,
 void fsm_drive_members(fsm *self, int64_t now);
 
 /* fsm_works.c */
-struct work *fsm_work_new(fsm *self, enum work_kind kind, uint64_t number,
+struct work *fsm_work_new(fsm *self, struct kind_use *use, uint64_t number,
                           int64_t now);
 /* A member has lost it, or does not hold it: to another. */
 void fsm_work_again(fsm *self, struct work *work, int64_t now);
@@ -141,39 +141,58 @@ void fsm_work_failed(fsm *self, struct work *work, int64_t now,
                      const char *text);
 void fsm_work_close(fsm *self, struct work *work, int64_t now,
                     enum work_end end);
-/* Collectors have nobody to collect for. */
-void fsm_close_collectors(fsm *self, int64_t now);
+/* No work has a buffer any more: the kinds are told. */
+void fsm_unneeded(fsm *self, int64_t now);
 /* It is over: forget it. */
 void fsm_work_over(fsm *self, struct work *work, int64_t now, bool failed);
 void fsm_drive_works(fsm *self, int64_t now);
 /* Its member holds it, as is known now. */
 void fsm_work_held(fsm *self, struct work *work, int64_t now);
-/* Its member does not hold it any more. finish: what it told at the close;
- * NULL: nothing. */
+/* Its member does not hold it any more. exit: what it told at the close; NULL:
+ * nothing. */
 void fsm_work_closed(fsm *self, struct work *work, int64_t now,
-                     const struct collector_closed *finish);
+                     const struct work_exit *exit);
 
 /* fsm_assign.c */
 void fsm_drive_scheduler(fsm *self, int64_t now);
 void fsm_drive_queue(fsm *self, int64_t now);
 void fsm_close_call(fsm *self, struct work *work);
 
-/* fsm_learner.c */
-struct work *fsm_learner(const fsm *self); /* with its buffer open; or NULL */
-int fsm_learner_init(fsm *self, struct work *work);
+/* fsm_buffer.c: the replay buffer of a work. */
+struct work *fsm_buffer_owner(const fsm *self); /* it is open; NULL: none is */
+int fsm_buffer_open(fsm *self, struct work *work);
 void fsm_buffer_close(fsm *self, struct work *work);
 void fsm_buffer_drain(fsm *self, struct work *work);
-bool fsm_learner_pump(fsm *self, struct work *work, int64_t now);
+/* A batch that was lent is not used any more. */
 void fsm_batch_release(fsm *self, struct work *work, struct lent_batch *batch);
 /* A node is lost, and the data that it kept. */
 void fsm_data_lost(fsm *self, uint32_t home);
 
-/* fsm_collector.c */
-bool fsm_collector_pump(fsm *self, struct work *work, int64_t now);
+/* fsm_data.c: what a work brings by CALL_COLLECTOR_DATA. */
+void fsm_data_ask(fsm *self, const struct fsm_task *task, struct work *work,
+                  int64_t version, int64_t want);
+/* Read the answer of such a call, for a work that brings no samples, or does.
+ * false: it has failed, or was malformed, and that was seen to; else give it to
+ * collector_data_fini(). */
+bool fsm_data_read(fsm *self, int64_t now, const struct open_call *call,
+                   const struct ls_call_result *result, bool brings_samples,
+                   struct collector_data *out);
 /* Data that nobody waits for any more. */
 void fsm_data_late(fsm *self, const struct ls_call_result *result);
+/* What waits for its turn goes into the buffer as far as that has room. Returns
+ * whether any has. */
+bool fsm_waiting_insert(fsm *self, struct work *owner, struct work *work);
+/* It is to wait for its turn. */
+void fsm_waiting_add(fsm *self, struct work *work, const struct sample *of,
+                     uint32_t home, int64_t now);
 /* Nobody waits for what it has brought, either. */
 void fsm_waiting_drop(fsm *self, struct work *work);
+
+/* Kinds whose members serve the calls of collectors. */
+int fsm_collector_read_exit(struct work_exit *out, const void *data,
+                            size_t size);
+void fsm_collector_write_start(fsm *self, const struct work *work,
+                               const struct collector_work *what);
 
 /* fsm_works.c: how a call for a running work can fail. True: it has, and was
  * seen to; false: it was completed. */

@@ -1,17 +1,15 @@
 /* The life of a work, and how it ends. */
-#include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "coverage.h"
 #include "fsm_state.h"
 
-struct work *fsm_work_new(fsm *self, enum work_kind kind, uint64_t number,
+struct work *fsm_work_new(fsm *self, struct kind_use *use, uint64_t number,
                           int64_t now)
 {
-    struct work *work = works_add(&self->works, kind, number, now);
+    struct work *work = works_add(&self->works, use, number, now);
     if (work == NULL ||
-        (work_rows[kind].learns && fsm_learner_init(self, work) != LS_OK)) {
+        (use->kind->open != NULL && use->kind->open(self, work) != LS_OK)) {
         fsm_no_memory(self);
         return NULL;
     }
@@ -25,14 +23,19 @@ static void let_go(fsm *self, struct work *work)
     fsm_waiting_drop(self, work);
 }
 
-void fsm_close_collectors(fsm *self, int64_t now)
+void fsm_unneeded(fsm *self, int64_t now)
 {
     struct work *next;
     for (struct work *w = self->works.first; w != NULL; w = next) {
         next = w->next;
-        if (row_of(w)->feeds && !w->doomed)
-            fsm_work_close(self, w, now, WORK_FINISHED);
+        if (kind_of(w)->unneeded != NULL && !w->doomed)
+            kind_of(w)->unneeded(self, w, now);
     }
+}
+
+static bool is_done(const struct work *work)
+{
+    return kind_of(work)->is_done != NULL && kind_of(work)->is_done(work);
 }
 
 void fsm_work_over(fsm *self, struct work *work, int64_t now, bool failed)
@@ -40,25 +43,25 @@ void fsm_work_over(fsm *self, struct work *work, int64_t now, bool failed)
     ls_take(LS_TAKES_WORK_OVER);
     let_go(self, work);
     fsm_cancel_left(self, work->member);
-    const enum work_kind kind = work->kind;
+    struct kind_use *use = work->use;
+    const bool was_filled = work->buffer != NULL;
     fsm_buffer_close(self, work);
-    if (work_rows[kind].judges && failed)
-        fsm_drop(self, work->policy_id);
+    if (use->kind->over != NULL)
+        use->kind->over(self, work, failed);
     if (work->member != NULL && work->member->state == POOL_TAKEN)
         work->member->state = POOL_CONNECTED;
     fsm_record_over(self, work);
     works_remove(&self->works, &work);
-    scheduler_freed(&self->scheduler, kind, failed, now);
-    if (work_rows[kind].learns)
-        fsm_close_collectors(self, now);
+    scheduler_freed(&self->scheduler, use, failed, now);
+    if (was_filled)
+        fsm_unneeded(self, now);
 }
 
 void fsm_work_again(fsm *self, struct work *work, int64_t now)
 {
     let_go(self, work);
     const bool ending = work->state == WORK_CLOSING || work->doomed;
-    const bool finished = work->done || (row_of(work)->feeds && ending &&
-                                         work->end == WORK_FINISHED);
+    const bool finished = is_done(work);
     if (finished || self->end.begun || (ending && work->end == WORK_GIVEN_UP)) {
         fsm_work_over(self, work, now, !finished);
         return;
@@ -75,13 +78,13 @@ bool fsm_count_failure(fsm *self, const struct work *work, int64_t now,
 {
     fsm_say(self, LS_LOG_WARN, "node %u fails at %s: %s",
             (unsigned)work->member->id, work->key.task_id, text);
-    if (++self->failures[work->kind] < self->options.max_failures)
+    if (++work->use->failures < self->options.max_failures)
         return true;
     char why[sizeof self->end.text];
     (void)snprintf(why, sizeof why,
                    "%s works have failed %lld times in a row: "
                    "%s",
-                   row_of(work)->name, (long long)self->options.max_failures,
+                   kind_of(work)->name, (long long)self->options.max_failures,
                    text);
     fsm_end(self, now, LS_EHANDLER, why);
     return false;
@@ -121,9 +124,9 @@ void fsm_work_close(fsm *self, struct work *work, int64_t now,
                     enum work_end end)
 {
     work->end = end;
-    const bool ends_learning = row_of(work)->learns && end != WORK_REQUEUED;
-    if (ends_learning)
-        fsm_close_collectors(self, now);
+    const bool ends_buffer = work->buffer != NULL && end != WORK_REQUEUED;
+    if (ends_buffer)
+        fsm_unneeded(self, now);
     if (work->state == WORK_QUEUED) {
         fsm_work_over(self, work, now, end == WORK_GIVEN_UP);
         return;
@@ -134,7 +137,7 @@ void fsm_work_close(fsm *self, struct work *work, int64_t now,
         return;
     }
     let_go(self, work);
-    if (ends_learning)
+    if (ends_buffer)
         fsm_buffer_close(self, work);
     ls_take(work->state == WORK_AWAITED   ? LS_TAKES_WORK_AWAITED_CLOSES
             : work->state == WORK_CLOSING ? LS_TAKES_WORK_CLOSES_AGAIN
@@ -155,48 +158,18 @@ void fsm_work_held(fsm *self, struct work *work, int64_t now)
             work->key.task_id);
     if (work->doomed)
         fsm_work_close(self, work, now, work->end);
-    else if (row_of(work)->feeds && fsm_learner(self) == NULL)
-        fsm_work_close(self, work, now, WORK_FINISHED);
-}
-
-/* Wherever the journal ends, the next life does not evaluate, give up or drop
- * what it says was evaluated: the work is over first, and the policy of before
- * goes last. */
-static void evaluated(fsm *self, struct work *work, int64_t now,
-                      const struct collector_closed *finish)
-{
-    service_name before;
-    scheduler_evaluated(&self->scheduler, finish->reward_mean,
-                        finish->policy_version);
-    self->failures[WORK_EVALUATION] = 0;
-    memcpy(before, self->evaluated, sizeof before);
-    memcpy(self->evaluated, work->policy_id, sizeof self->evaluated);
-    fsm_work_over(self, work, now, false);
-    fsm_record_figures(self);
-    fsm_act(self,
-            &(struct fsm_action){.kind = FSM_EVALUATED,
-                                 .name = self->evaluated,
-                                 .value = self->scheduler.value,
-                                 .version = self->scheduler.value_version});
-    if (before[0] != '\0')
-        fsm_drop(self, before);
+    else if (kind_of(work)->unneeded != NULL && fsm_buffer_owner(self) == NULL)
+        kind_of(work)->unneeded(self, work, now);
 }
 
 void fsm_work_closed(fsm *self, struct work *work, int64_t now,
-                     const struct collector_closed *finish)
+                     const struct work_exit *exit)
 {
-    struct pool_member *member = work->member;
-    member->state = POOL_CONNECTED;
-    if (row_of(work)->judges && work->end == WORK_FINISHED) {
-        if (finish != NULL && !isnan(finish->reward_mean)) {
-            evaluated(self, work, now, finish);
-            return;
-        }
-        fsm_member_rests(self, member, now);
-        if (!fsm_count_failure(self, work, now, "it brings no value"))
-            return;
-    }
-    fsm_work_again(self, work, now);
+    const struct fsm_kind *kind = kind_of(work);
+    work->member->state = POOL_CONNECTED;
+    if (work->end != WORK_FINISHED || kind->brings == NULL ||
+        !kind->brings(self, work, now, exit))
+        fsm_work_again(self, work, now);
 }
 
 /* It is in nobody's hands for too long. */
@@ -220,8 +193,7 @@ static void give_up(fsm *self, struct work *work, int64_t now)
     }
     if (!self->end.begun)
         self->counted.expired++;
-    const bool done = work->end == WORK_FINISHED && !row_of(work)->judges;
-    fsm_work_over(self, work, now, !done);
+    fsm_work_over(self, work, now, !is_done(work));
 }
 
 /* Whether the list of works has changed. */
@@ -234,7 +206,8 @@ static bool look_after(fsm *self, struct work *work, int64_t now)
         return true;
     }
     if (work->state == WORK_CLOSING && work->member->state == POOL_TAKEN &&
-        work->again_at <= now && !fsm_has_call(self, work, ABOUT_CLOSE))
+        work->again_at <= now &&
+        !fsm_has_call(self, work, fsm_kind_task(kind_of(work), LS_JOB_EXIT)))
         fsm_close_call(self, work);
     return false;
 }
@@ -246,7 +219,7 @@ static void expire(fsm *self, struct work *work, int64_t now)
     self->counted.expired++;
     fsm_say(self, LS_LOG_WARN,
             "%s has waited for a %s too long: it is given up",
-            work->key.task_id, pool_role_names[row_of(work)->role]);
+            work->key.task_id, fsm_kind_doer(kind_of(work)));
     fsm_work_over(self, work, now, true);
 }
 

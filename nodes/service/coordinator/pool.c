@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "lockstep/place.h"
 #include "lockstep/runtime.h"
 
 void pool_fini(struct pool *pool)
@@ -21,47 +22,44 @@ struct pool_member *pool_find(const struct pool *pool, uint32_t id)
     return member;
 }
 
-struct pool_member *pool_add(struct pool *pool, uint32_t id,
-                             enum pool_role role)
+struct pool_member *pool_add(struct pool *pool, uint32_t id)
 {
     struct pool_member *member = pool_find(pool, id);
-    if (member == NULL) {
-        member = calloc(1, sizeof *member);
-        if (member == NULL)
-            return NULL;
-        member->id = id;
-        member->next = pool->first;
-        pool->first = member;
-    }
-    member->role = role;
+    if (member != NULL || (member = calloc(1, sizeof *member)) == NULL)
+        return member;
+    member->id = id;
+    member->next = pool->first;
+    pool->first = member;
     return member;
 }
 
-static bool is_eligible(const struct pool_member *member, enum pool_role role,
-                        int64_t now)
+bool pool_suits(const struct pool_member *member, const struct fsm_kind *kind)
 {
-    return member->role == role && member->state == POOL_FREE &&
-           member->rest_until <= now;
+    return ls_place_has(kind->where, member->id, member->role, member->labels);
 }
 
-/* Over 0: it offers more; under 0: less. */
-static int compare(const struct pool_member *member,
-                   const struct pool_member *other)
+static bool is_eligible(const struct pool_member *member,
+                        const struct fsm_kind *kind, int64_t now)
 {
-    if (member->role == POOL_LEARNER && member->gpu != other->gpu)
-        return member->gpu > other->gpu ? 1 : -1;
+    return member->state == POOL_FREE && member->rest_until <= now &&
+           pool_suits(member, kind);
+}
+
+int pool_compare_cpu(const struct pool_member *member,
+                     const struct pool_member *other)
+{
     return (member->cpu > other->cpu) - (member->cpu < other->cpu);
 }
 
-struct pool_member *pool_pick(struct pool *pool, enum pool_role role,
+struct pool_member *pool_pick(struct pool *pool, const struct fsm_kind *kind,
                               int64_t now)
 {
     const struct pool_member *best = NULL;
     uint64_t n = 0; /* as good as the best */
     for (struct pool_member *m = pool->first; m != NULL; m = m->next) {
-        const int more = !is_eligible(m, role, now) ? -1
+        const int more = !is_eligible(m, kind, now) ? -1
                          : best == NULL             ? 1
-                                                    : compare(m, best);
+                                                    : kind->compare(m, best);
         if (more > 0)
             best = m;
         n = more > 0 ? 1 : n + (more == 0 ? 1 : 0);
@@ -69,7 +67,8 @@ struct pool_member *pool_pick(struct pool *pool, enum pool_role role,
     uint64_t skip = ls_rng_below(&pool->rng, n);
     for (struct pool_member *m = pool->first; m != NULL && best != NULL;
          m = m->next)
-        if (is_eligible(m, role, now) && compare(m, best) == 0 && skip-- == 0)
+        if (is_eligible(m, kind, now) && kind->compare(m, best) == 0 &&
+            skip-- == 0)
             return m;
     return NULL;
 }
@@ -80,11 +79,11 @@ static int by_id(const void *a, const void *b)
     return ((*one)->id > (*other)->id) - ((*one)->id < (*other)->id);
 }
 
-bool pool_pick_several(struct pool *pool, enum pool_role role, int64_t now,
-                       struct pool_member **out, size_t n)
+bool pool_pick_several(struct pool *pool, const struct fsm_kind *kind,
+                       int64_t now, struct pool_member **out, size_t n)
 {
     size_t picked = 0;
-    while (picked < n && (out[picked] = pool_pick(pool, role, now)) != NULL)
+    while (picked < n && (out[picked] = pool_pick(pool, kind, now)) != NULL)
         out[picked++]->state = POOL_TAKEN; /* until the next one is picked */
     for (size_t i = 0; i < picked; i++)
         out[i]->state = POOL_FREE;
@@ -92,10 +91,11 @@ bool pool_pick_several(struct pool *pool, enum pool_role role, int64_t now,
     return picked == n;
 }
 
-bool pool_is_asking(const struct pool *pool, enum pool_role role, int64_t now)
+bool pool_is_asking(const struct pool *pool, const struct fsm_kind *kind,
+                    int64_t now)
 {
     for (const struct pool_member *m = pool->first; m != NULL; m = m->next)
-        if (m->role == role &&
+        if (pool_suits(m, kind) &&
             (m->state == POOL_BUSY ||
              ((m->state == POOL_NEW || m->state == POOL_CONNECTED) &&
               m->rest_until <= now)))
@@ -103,11 +103,11 @@ bool pool_is_asking(const struct pool *pool, enum pool_role role, int64_t now)
     return false;
 }
 
-size_t pool_count(const struct pool *pool, enum pool_role role)
+size_t pool_count(const struct pool *pool, const struct fsm_kind *kind)
 {
     size_t n = 0;
     for (struct pool_member *m = pool->first; m != NULL; m = m->next)
-        n += m->role == role && m->state != POOL_GONE ? 1 : 0;
+        n += pool_suits(m, kind) && m->state != POOL_GONE ? 1 : 0;
     return n;
 }
 

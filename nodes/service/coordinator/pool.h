@@ -1,4 +1,5 @@
-/* pool.h - the members that works can be given to, by role.
+/* pool.h - the members that works can be given to, by where their kinds are
+ * placed.
  *
  * A member is connected to, asked what it has to offer, and free then. A work
  * takes it out of the pool until the work is over; then it is asked again.
@@ -12,7 +13,7 @@
 
 #include "lockstep/random.h"
 
-#include "work_kinds.h"
+#include "fsm_kinds.h"
 
 enum pool_state {
     POOL_GONE,      /* not ready: lost, or left */
@@ -27,7 +28,7 @@ struct pool_member {
     struct pool_member *next;
     uint32_t id;
     uint64_t incarnation;
-    enum pool_role role;
+    char role[32], labels[64]; /* "": not known yet */
     enum pool_state state;
     int64_t rest_until; /* nothing is begun with it before */
     double gpu, cpu;    /* what it offers */
@@ -42,27 +43,30 @@ void pool_fini(struct pool *pool);
 
 /* The member of this id; added as one that is gone when it is new. It lives as
  * long as the pool. NULL: no memory. */
-struct pool_member *pool_add(struct pool *pool, uint32_t id,
-                             enum pool_role role);
+struct pool_member *pool_add(struct pool *pool, uint32_t id);
 struct pool_member *pool_find(const struct pool *pool, uint32_t id);
 
-/* Of the free members that do not rest the one that offers most: a learner the
- * most GPUs, then the most processors, a collector the most processors. One of
- * several at random; NULL: there is none. */
-struct pool_member *pool_pick(struct pool *pool, enum pool_role role,
+/* Of the free members that do not rest the one that offers most for a kind. One
+ * of several at random; NULL: there is none. */
+struct pool_member *pool_pick(struct pool *pool, const struct fsm_kind *kind,
                               int64_t now);
+/* For `compare` of a kind: by processors. */
+int pool_compare_cpu(const struct pool_member *member,
+                     const struct pool_member *other);
 
 /* The same of n members at once. out: n of them, their ids rising. Returns
  * whether there are so many. */
-bool pool_pick_several(struct pool *pool, enum pool_role role, int64_t now,
-                       struct pool_member **out, size_t n);
+bool pool_pick_several(struct pool *pool, const struct fsm_kind *kind,
+                       int64_t now, struct pool_member **out, size_t n);
 
-/* Whether one of a role has yet to tell what it offers: it does, or fails to
- * and rests, by the deadline of a call. */
-bool pool_is_asking(const struct pool *pool, enum pool_role role, int64_t now);
+/* Whether one that a kind is for has yet to tell what it offers: it does, or
+ * fails to and rests, by the deadline of a call. */
+bool pool_is_asking(const struct pool *pool, const struct fsm_kind *kind,
+                    int64_t now);
 
-/* How many are not gone. */
-size_t pool_count(const struct pool *pool, enum pool_role role);
+/* How many that a kind is for are not gone. */
+size_t pool_count(const struct pool *pool, const struct fsm_kind *kind);
+bool pool_suits(const struct pool_member *member, const struct fsm_kind *kind);
 
 /* When the next of those ends its rest with whom something is to be begun;
  * LS_FOREVER: none. */

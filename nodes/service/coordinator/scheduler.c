@@ -1,6 +1,7 @@
 #include "scheduler.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "lockstep/runtime.h"
 
@@ -11,20 +12,9 @@ void scheduler_init(struct scheduler *scheduler)
     scheduler->value_version = -1;
 }
 
-static bool is_learned(const struct scheduler *scheduler)
+bool scheduler_is_learned(const struct scheduler *scheduler)
 {
     return scheduler->done_infos > 0;
-}
-
-/* The untrained policy is not worth one, unless it is all there will be. */
-static bool may_evaluate(const struct scheduler *scheduler)
-{
-    if (scheduler->eval_episodes == 0 || scheduler->out[WORK_EVALUATION] > 0 ||
-        scheduler->policy_version < 0)
-        return false;
-    if (is_learned(scheduler))
-        return !isnan(scheduler->stop_value) && !scheduler->final_over;
-    return scheduler->policy_version > scheduler->asked_version;
 }
 
 static const char *reason_to_end(const struct scheduler *scheduler)
@@ -34,71 +24,51 @@ static const char *reason_to_end(const struct scheduler *scheduler)
     if (scheduler->max_env_steps > 0 &&
         scheduler->env_steps >= scheduler->max_env_steps)
         return "max_env_steps were taken";
-    if (is_learned(scheduler) &&
+    if (scheduler_is_learned(scheduler) &&
         (isnan(scheduler->stop_value) || scheduler->final_over))
         return "all iterations are done";
     return NULL;
 }
 
-static size_t collectors_wanted(const struct scheduler *scheduler,
-                                size_t collectors)
+size_t scheduler_others(const struct scheduler *scheduler,
+                        const struct kind_use *own)
 {
-    const size_t evaluate = scheduler->out[WORK_EVALUATION] == 0
-                                ? (scheduler->spares_one ? 1 : 0)
-                                : scheduler->out[WORK_EVALUATION];
-    if (scheduler->collector_works > 0)
-        return scheduler->collector_works;
-    return collectors > evaluate ? collectors - evaluate : 0;
-}
-
-enum scheduler_wish scheduler_next(const struct scheduler *scheduler,
-                                   int64_t now, size_t collectors,
-                                   const char **why)
-{
-    const char *reason = reason_to_end(scheduler);
-    if (reason != NULL) {
-        *why = reason;
-        return SCHEDULER_END;
+    size_t n = 0;
+    for (size_t i = 0; i < scheduler->n_uses; i++) {
+        const struct kind_use *use = &scheduler->uses[i];
+        if (use != own && strcmp(use->kind->where, own->kind->where) == 0)
+            n += use->out;
     }
-    if (may_evaluate(scheduler) && now >= scheduler->next_at)
-        return SCHEDULER_EVALUATION;
-    if (is_learned(scheduler))
-        return SCHEDULER_NOTHING;
-    if (scheduler->out[WORK_LEARNER] == 0)
-        return SCHEDULER_LEARNER;
-    /* Without a policy nobody can collect. */
-    if (scheduler->policy_version >= 0 &&
-        scheduler->out[WORK_COLLECTOR] <
-            collectors_wanted(scheduler, collectors))
-        return SCHEDULER_COLLECTOR;
-    return SCHEDULER_NOTHING;
+    return n;
 }
 
-void scheduler_asked(struct scheduler *scheduler, enum work_kind kind,
+struct kind_use *scheduler_next(const struct scheduler *scheduler,
+                                const struct pool *pool, int64_t now,
+                                const char **why)
+{
+    *why = reason_to_end(scheduler);
+    for (size_t i = 0; i < scheduler->n_uses && *why == NULL; i++) {
+        struct kind_use *use = &scheduler->uses[i];
+        if (use->kind->wanted(scheduler, use, pool, now))
+            return use;
+    }
+    return NULL;
+}
+
+void scheduler_asked(struct scheduler *scheduler, struct kind_use *use,
                      int64_t now)
 {
-    scheduler->out[kind]++;
-    if (kind == WORK_EVALUATION) {
-        scheduler->asked_version = scheduler->policy_version;
-        scheduler->next_at =
-            is_learned(scheduler) ? now : now + scheduler->eval_interval;
-    }
+    use->out++;
+    if (use->kind->asked != NULL)
+        use->kind->asked(scheduler, now);
 }
 
-void scheduler_freed(struct scheduler *scheduler, enum work_kind kind,
+void scheduler_freed(struct scheduler *scheduler, struct kind_use *use,
                      bool failed, int64_t now)
 {
-    scheduler->out[kind]--;
-    if (kind != WORK_EVALUATION)
-        return;
-    if (failed) {
-        scheduler->asked_version = 0;
-        scheduler->next_at = now + scheduler->retry;
-    } else if (is_learned(scheduler)) {
-        scheduler->final_over =
-            scheduler->asked_version == scheduler->policy_version;
-        scheduler->next_at = now;
-    }
+    use->out--;
+    if (use->kind->freed != NULL)
+        use->kind->freed(scheduler, failed, now);
 }
 
 void scheduler_committed(struct scheduler *scheduler, int64_t version,
@@ -133,7 +103,13 @@ void scheduler_evaluated(struct scheduler *scheduler, double value,
 
 int64_t scheduler_wake_at(const struct scheduler *scheduler, int64_t now)
 {
-    return may_evaluate(scheduler) && scheduler->next_at > now
-               ? scheduler->next_at
-               : LS_FOREVER;
+    int64_t at = LS_FOREVER;
+    for (size_t i = 0; i < scheduler->n_uses; i++) {
+        const struct kind_use *use = &scheduler->uses[i];
+        const int64_t own = use->kind->wake_at != NULL
+                                ? use->kind->wake_at(scheduler, use, now)
+                                : LS_FOREVER;
+        at = own < at ? own : at;
+    }
+    return at;
 }

@@ -1,5 +1,5 @@
-/* scheduler.h - what the job wants: one learner work, collector works, and an
- * evaluation of the policy every now and then, until it is good or done.
+/* scheduler.h - what the job wants, until the policy is good or done: its kinds
+ * say by what was learned whether one more work is wanted (fsm_kinds.h).
  *
  * It asks for works one by one and is told when one is over, which makes its
  * space free again. Pure. Thread: serial. */
@@ -16,7 +16,8 @@ struct scheduler {
     bool spares_one; /* collector works never end: a collector gets none, so
                       * that there is one to evaluate */
 
-    size_t out[WORK_KINDS]; /* works asked for and not over */
+    struct kind_use *uses; /* borrow; of all kinds, in their order */
+    size_t n_uses;
 
     /* What was learned. */
     int64_t policy_version; /* that is known to be committed; -1: none */
@@ -33,30 +34,28 @@ struct scheduler {
     bool final_over; /* what was learned at last has been evaluated */
 };
 
-/* A work; an evaluation is of the policy as it is now. */
-enum scheduler_wish {
-    SCHEDULER_LEARNER = WORK_LEARNER,
-    SCHEDULER_COLLECTOR = WORK_COLLECTOR,
-    SCHEDULER_EVALUATION = WORK_EVALUATION,
-    SCHEDULER_NOTHING,
-    SCHEDULER_END
-};
-
-/* The figures as at the beginning; the options are the caller's to fill in. */
+/* The figures as at the beginning; options and kinds are the caller's to fill
+ * in. */
 void scheduler_init(struct scheduler *scheduler);
 
-/* What it wants most now, with so many collectors there. The caller does it and
- * says so by scheduler_asked(), but for the end.
- * why: static text, written at the end. */
-enum scheduler_wish scheduler_next(const struct scheduler *scheduler,
-                                   int64_t now, size_t collectors,
-                                   const char **why);
-void scheduler_asked(struct scheduler *scheduler, enum work_kind kind,
+/* The kind of which it wants one more now; NULL: none. The caller does it and
+ * says so by scheduler_asked(). why: static text: the job is to end; else NULL.
+ */
+struct kind_use *scheduler_next(const struct scheduler *scheduler,
+                                const struct pool *pool, int64_t now,
+                                const char **why);
+void scheduler_asked(struct scheduler *scheduler, struct kind_use *use,
                      int64_t now);
 
 /* A work is over. failed: it was given up, and its space is free again. */
-void scheduler_freed(struct scheduler *scheduler, enum work_kind kind,
+void scheduler_freed(struct scheduler *scheduler, struct kind_use *use,
                      bool failed, int64_t now);
+
+/* For kinds: no iteration is left to be done; and how many works of other kinds
+ * are out that are for the same members. */
+bool scheduler_is_learned(const struct scheduler *scheduler);
+size_t scheduler_others(const struct scheduler *scheduler,
+                        const struct kind_use *own);
 
 /* An info of the learner. */
 void scheduler_info(struct scheduler *scheduler,

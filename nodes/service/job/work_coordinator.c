@@ -70,23 +70,6 @@ static int create(void **out, const struct work_options *options)
     return LS_OK;
 }
 
-/* Settings --------------------------------------------------------------- */
-
-static void set_fsm(const struct plan *plan, struct fsm_options *out)
-{
-    *out = plan->service.fsm;
-    out->stop_value = plan->solved;
-    out->eval_episodes = (int64_t)plan->episodes;
-    out->max_env_steps = plan->stop_env_step;
-    out->max_time = (int64_t)(60.0 * plan->stop_minutes * (double)LS_NS_PER_S);
-    out->learner_batches = plan_learner_batches(plan);
-    out->ranks = (int64_t)plan_ranks(plan);
-    out->call_timeout = plan->patience_ms * LS_NS_PER_MS;
-    out->work_timeout = plan->world.step_timeout_ms * LS_NS_PER_MS;
-    out->seed = plan->seed;
-    out->replay.max_bytes = plan->sizes.replay;
-}
-
 /* How it goes ------------------------------------------------------------ */
 
 static void fill(struct work *self, struct report *out)
@@ -234,6 +217,7 @@ static int create_coordinator(struct work *self)
         .store = self->base.store,
         .journal = plan->service.journal ? journal : NULL,
         .channel = plan_channel(plan),
+        .kinds = fsm_kinds,
         .each_data = store_files_each,
         .watch = self->base.watch,
         .evaluated = on_evaluated,
@@ -242,7 +226,7 @@ static int create_coordinator(struct work *self)
     const int status = service_node_journal(plan, journal, sizeof journal);
     if (status != LS_OK)
         return status;
-    set_fsm(plan, &options.fsm);
+    plan_coordinator_options(plan, &options.fsm);
     return coordinator_create(&self->coordinator, &options);
 }
 

@@ -28,9 +28,7 @@ static int fail_work(struct collector_service *service)
     return LS_OK;
 }
 
-/* The store has failed: whoever asks is told, and the next call is waited for.
- */
-static int fail_ask(struct collector_service *service)
+int collector_fail_ask(struct collector_service *service)
 {
     char text[LS_CALL_TEXT_MAX + 1];
     (void)snprintf(text, sizeof text, "%s", ls_error_text());
@@ -60,9 +58,10 @@ int collector_begin(void *self)
 static bool may_collect(void *arg)
 {
     const struct collector_service *service = arg;
+    const struct collector_kind *kind = service->kind;
     return service->work.closing ||
-           (service->may_begin && !collector_is_done(service) &&
-            (service->told.eval_flag || service->to_make > 0));
+           (service->may_begin && !kind->is_done(service) &&
+            kind->may_make(service));
 }
 
 static int load(struct collector_service *service,
@@ -97,7 +96,7 @@ static int get_policy(struct collector_service *service)
                            service->options.common.store_wait_ms);
     if (status != LS_OK) {
         (void)ls_error_at(status, "policy %s", name);
-        return fail_ask(service);
+        return collector_fail_ask(service);
     }
     status = load(service, &blob);
     store_blob_fini(&blob);
@@ -134,35 +133,24 @@ int collector_step_policy(ls_step *step, void *self)
 /* Collecting ----------------------------------------------------------------
  */
 
-static int collect(struct collector_service *service)
-{
-    const struct collector_ops *ops = service->options.ops;
-    service->what = (struct collected){.steps = 0};
-    ls_mutex_lock(&service->work.mutex);
-    const int64_t more = service->to_make > 0 ? service->to_make : 0;
-    ls_mutex_unlock(&service->work.mutex);
-    if (!service->told.eval_flag)
-        return ops->collect(service->options.self, service->told.unroll_len,
-                            service->told.split, more, &service->data,
-                            &service->what);
-    service->what.episodes = 1;
-    return ops->evaluate(service->options.self, &service->what.return_sum,
-                         &service->what.steps);
-}
-
 int collector_step_collect(ls_step *step, void *self)
 {
     struct collector_service *service = self;
     (void)step;
     if (!service->collects)
         return LS_OK;
-    return collect(service) == LS_OK ? LS_OK : fail_work(service);
+    service->what = (struct collected){.steps = 0};
+    ls_mutex_lock(&service->work.mutex);
+    const int64_t more = service->to_make > 0 ? service->to_make : 0;
+    ls_mutex_unlock(&service->work.mutex);
+    return service->kind->make(service, more) == LS_OK ? LS_OK
+                                                       : fail_work(service);
 }
 
 /* Handing over --------------------------------------------------------------
  */
 
-static void count(struct collector_service *service)
+void collector_count(struct collector_service *service)
 {
     const struct collected *what = &service->what;
     service->episodes += what->episodes;
@@ -172,110 +160,17 @@ static void count(struct collector_service *service)
     service->figures.steps += what->steps;
 }
 
-/* Lock held. */
-static void make_ready(struct collector_service *service,
-                       const service_name data_id, size_t size)
-{
-    struct sample *sample = &service->ready[service->n_ready++];
-    service->trajectories++;
-    service->figures.trajectories++;
-    *sample = (struct sample){.policy_iter = service->policy_iter,
-                              .policy_version = service->version,
-                              .env_id = service->what.env_id,
-                              .unroll_len = service->told.unroll_len,
-                              .parts = service->told.split,
-                              .priority = 1.0,
-                              .cur_episode = service->episodes,
-                              .cur_sample = service->trajectories,
-                              .cur_step = service->steps,
-                              .size = (int64_t)size};
-    memcpy(sample->data_id, data_id, sizeof sample->data_id);
-    memcpy(sample->task_id, service->told.key.task_id, sizeof sample->task_id);
-    memcpy(sample->buffer_id, service->told.buffer_id,
-           sizeof sample->buffer_id);
-    memcpy(sample->compressor, SAMPLE_PLAIN, sizeof SAMPLE_PLAIN);
-}
-
-static void free_data(void *data, void *hint)
-{
-    (void)hint;
-    free(data);
-}
-
-/* The bytes themselves go there. */
-static int put_data(struct collector_service *service, const char *name)
-{
-    const struct store_put put = {.name = name,
-                                  .data = service->data.data,
-                                  .size = service->data.size,
-                                  .release = free_data,
-                                  .wait_ms =
-                                      service->options.common.store_wait_ms};
-    service->data = (struct ls_bytes){.data = NULL};
-    return store_put(service->options.common.store, &put);
-}
-
-/* Where it was to be kept nobody is: from now on it is kept here, and made once
- * more. */
-static int keep_here(struct collector_service *service)
-{
-    ls_log_warn("collector: it keeps its data itself: %s", ls_error_text());
-    service->options.elsewhere = false;
-    ls_mutex_lock(&service->work.mutex);
-    service->figures.dropped++;
-    service->makes = false;
-    service->to_make++;
-    ls_mutex_unlock(&service->work.mutex);
-    return LS_OK;
-}
-
-static int hand_over(struct collector_service *service)
-{
-    const ls_node *node = service->options.common.node;
-    const size_t size = service->data.size;
-    service_name name;
-    store_data_name(
-        name,
-        service->options.elsewhere ? service->options.home : ls_node_id(node),
-        ls_node_id(node), ls_node_incarnation(node), ++service->n_names);
-    const int status = put_data(service, name);
-    if (status == LS_ELOST && service->options.elsewhere)
-        return keep_here(service);
-    if (status != LS_OK) {
-        (void)ls_error_at(LS_EIO, "data %s", name);
-        ls_mutex_lock(&service->work.mutex);
-        service->figures.dropped++;
-        ls_mutex_unlock(&service->work.mutex);
-        return fail_ask(service);
-    }
-    ls_mutex_lock(&service->work.mutex);
-    service->makes = false;
-    count(service);
-    make_ready(service, name, size);
-    if (service->work.closing || service->work.master_is_lost ||
-        service->work.lost_masters != service->masters_lost)
-        collector_discard(service); /* nobody knows of it */
-    else
-        collector_answer(service);
-    ls_mutex_unlock(&service->work.mutex);
-    return LS_OK;
-}
-
 int collector_step_hand_over(ls_step *step, void *self)
 {
     struct collector_service *service = self;
     (void)step;
-    if (!service->collects)
-        return LS_OK;
-    if (!service->told.eval_flag)
-        return hand_over(service);
-    ls_mutex_lock(&service->work.mutex);
-    service->makes = false;
-    count(service);
-    collector_answer(service);
-    ls_mutex_unlock(&service->work.mutex);
-    return LS_OK;
+    return service->collects ? service->kind->hand_over(service) : LS_OK;
 }
+
+const struct service_work_step collector_steps[COLLECTOR_STEPS] = {
+    {"policy", collector_step_policy},
+    {"collect", collector_step_collect},
+    {"hand over", collector_step_hand_over}};
 
 void collector_run_ended(void *self)
 {

@@ -8,14 +8,6 @@
 
 /* What the work is asked --------------------------------------------------- */
 
-bool collector_is_done(const struct collector_service *service)
-{
-    const struct collector_work *told = &service->told;
-    if (told->eval_flag)
-        return service->episodes >= told->episodes;
-    return told->samples > 0 && service->trajectories >= told->samples;
-}
-
 static int answer(struct collector_service *service,
                   const struct collector_data *data)
 {
@@ -44,11 +36,11 @@ static void answer_info(struct collector_service *service,
 {
     service->told_episodes = service->episodes;
     data->is_info = true;
-    data->info =
-        (struct collector_info){.collector_done = collector_is_done(service),
-                                .cur_episode = service->episodes,
-                                .cur_sample = service->trajectories,
-                                .cur_step = service->steps};
+    data->info = (struct collector_info){.collector_done =
+                                             service->kind->is_done(service),
+                                         .cur_episode = service->episodes,
+                                         .cur_sample = service->trajectories,
+                                         .cur_step = service->steps};
     (void)answer(service, data);
 }
 
@@ -60,9 +52,7 @@ void collector_answer(struct collector_service *service)
     memcpy(data.buffer_id, service->told.buffer_id, sizeof data.buffer_id);
     if (service->n_ready > 0)
         answer_samples(service, &data);
-    else if (collector_is_done(service) ||
-             (service->told.eval_flag &&
-              service->episodes > service->told_episodes))
+    else if (service->kind->has_news(service))
         answer_info(service, &data);
 }
 
@@ -78,7 +68,7 @@ void collector_discard(struct collector_service *service)
     service->n_ready = 0;
 }
 
-static void drop(void *self, const char *text)
+void collector_drop(void *self, const char *text)
 {
     struct collector_service *service = self;
     service_work_fail_call(&service->ask, text);
@@ -89,17 +79,11 @@ static void drop(void *self, const char *text)
 static void master_lost(void *self)
 {
     struct collector_service *service = self;
-    drop(service, "the coordinator is lost");
+    collector_drop(service, "the coordinator is lost");
     service->may_begin = false;
 }
 
-static int64_t progress(void *self)
-{
-    const struct collector_service *service = self;
-    return service->told.eval_flag ? service->episodes : service->trajectories;
-}
-
-static void closed(void *self, ls_writer *out)
+void collector_closed(void *self, ls_writer *out)
 {
     const struct collector_service *service = self;
     const struct collector_closed finish_info = {
@@ -117,9 +101,11 @@ static void closed(void *self, ls_writer *out)
 
 /* Lock held. */
 static void begin_anew(struct collector_service *service,
-                       const struct collector_work *told)
+                       const struct collector_work *told,
+                       const struct collector_kind *kind)
 {
     service->told = *told;
+    service->kind = kind;
     service->version = service->wanted_version = -1;
     service->may_begin = service->makes = false;
     service->to_make = 0;
@@ -139,8 +125,10 @@ static int serve_start(void *self, ls_request *request)
     if (status != LS_OK)
         return service_work_malformed(&service->work, request, status);
     ls_mutex_lock(&service->work.mutex);
-    if (service_work_start(&service->work, &request, &told.key))
-        begin_anew(service, &told);
+    const struct collector_kind *kind =
+        told.eval_flag ? &service_kind_evaluate : &service_kind_collect;
+    if (service_work_start(&service->work, &request, &kind->of, &told.key))
+        begin_anew(service, &told, kind);
     ls_mutex_unlock(&service->work.mutex);
     return LS_OK;
 }
@@ -173,19 +161,19 @@ static int serve_data(void *self, ls_request *request)
 /* The service ---------------------------------------------------------------
  */
 
+const struct service_task collector_tasks[COLLECTOR_TASKS] = {
+    {LS_JOB_INIT, CALL_COLLECTOR_START, serve_start},
+    {LS_JOB_EPOCH, CALL_COLLECTOR_DATA, serve_data},
+    {LS_JOB_EXIT, CALL_COLLECTOR_CLOSE, NULL}};
+
+static const struct service_kind *const kinds[] = {
+    &service_kind_collect.of, &service_kind_evaluate.of, NULL};
+
 static const struct service_work_ops work_ops = {.what = "collector",
-                                                 .close = CALL_COLLECTOR_CLOSE,
-                                                 .drop = drop,
+                                                 .kinds = kinds,
                                                  .master_lost = master_lost,
-                                                 .progress = progress,
-                                                 .closed = closed,
-                                                 .start = serve_start,
-                                                 .begin = collector_begin,
                                                  .run_ended =
                                                      collector_run_ended};
-
-static const struct service_work_call served[] = {
-    {CALL_COLLECTOR_START, serve_start}, {CALL_COLLECTOR_DATA, serve_data}};
 
 int collector_service_create(collector_service **out,
                              const struct collector_service_options *options)
@@ -197,8 +185,7 @@ int collector_service_create(collector_service **out,
     int status =
         service_work_init(&service->work, &options->common, &work_ops, service);
     if (status == LS_OK)
-        status = service_work_serve(&service->work, served,
-                                    sizeof served / sizeof served[0]);
+        status = service_work_serve(&service->work);
     if (status != LS_OK) {
         collector_service_destroy(&service);
         return status;
@@ -219,12 +206,7 @@ void collector_service_destroy(collector_service **service)
 
 void collector_service_use(collector_service *service, ls_task *task)
 {
-    static const struct service_work_step steps[] = {
-        {"policy", collector_step_policy},
-        {"collect", collector_step_collect},
-        {"hand over", collector_step_hand_over}};
-    service_work_use(&service->work, task, steps,
-                     sizeof steps / sizeof steps[0]);
+    service_work_use(&service->work, task);
 }
 
 void collector_service_figures(collector_service *service,

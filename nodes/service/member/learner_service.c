@@ -49,6 +49,8 @@ static void closed(void *self, ls_writer *out)
     learner_closed_write(&answer, out);
 }
 
+static const struct service_kind learner_kind;
+
 static int serve_start(void *self, ls_request *request)
 {
     struct learner_service *service = self;
@@ -59,7 +61,8 @@ static int serve_start(void *self, ls_request *request)
     if (status != LS_OK)
         return service_work_malformed(&service->work, request, status);
     ls_mutex_lock(&service->work.mutex);
-    if (service_work_start(&service->work, &request, &told.key)) {
+    if (service_work_start(&service->work, &request, &learner_kind,
+                           &told.key)) {
         service->told = told;
         service->ranks.newest = told.key.attempt;
         service->iter = told.done;
@@ -142,23 +145,33 @@ static int serve_learn(void *self, ls_request *request)
 /* The service ---------------------------------------------------------------
  */
 
-static const struct service_work_ops work_ops = {.what = "learner",
-                                                 .close = CALL_LEARNER_CLOSE,
-                                                 .drop = drop,
-                                                 .master_lost = master_lost,
-                                                 .progress = progress,
-                                                 .closed = closed,
-                                                 .start = serve_start,
-                                                 .begin = learner_begin,
-                                                 .is_wanted = learner_is_wanted,
-                                                 .recall = learner_recall,
-                                                 .run_ended =
-                                                     learner_run_ended};
+static const struct service_task tasks[] = {
+    {LS_JOB_INIT, CALL_LEARNER_START, serve_start},
+    {LS_JOB_EPOCH, CALL_LEARNER_DEMAND, serve_demand},
+    {LS_JOB_EPOCH, CALL_LEARNER_LEARN, serve_learn},
+    {LS_JOB_EXIT, CALL_LEARNER_CLOSE, NULL}};
 
-static const struct service_work_call served[] = {
-    {CALL_LEARNER_START, serve_start},
-    {CALL_LEARNER_DEMAND, serve_demand},
-    {CALL_LEARNER_LEARN, serve_learn}};
+static const struct service_work_step steps[] = {{"learn", learner_step_learn},
+                                                 {"after", learner_step_after}};
+
+static const struct service_kind learner_kind = {
+    .tasks = tasks,
+    .n_tasks = sizeof tasks / sizeof tasks[0],
+    .steps = steps,
+    .n_steps = sizeof steps / sizeof steps[0],
+    .begin = learner_begin,
+    .progress = progress,
+    .drop = drop,
+    .closed = closed};
+
+static const struct service_kind *const kinds[] = {&learner_kind, NULL};
+
+static const struct service_work_ops work_ops = {.what = "learner",
+                                                 .kinds = kinds,
+                                                 .master_lost = master_lost,
+                                                 .run_ended = learner_run_ended,
+                                                 .is_wanted = learner_is_wanted,
+                                                 .recall = learner_recall};
 
 int learner_service_create(learner_service **out,
                            const struct learner_service_options *options)
@@ -181,8 +194,7 @@ int learner_service_create(learner_service **out,
     if (status == LS_OK)
         status = learner_add_hooks(service);
     if (status == LS_OK)
-        status = service_work_serve(&service->work, served,
-                                    sizeof served / sizeof served[0]);
+        status = service_work_serve(&service->work);
     if (status == LS_OK)
         status = ls_rpc_serve(options->common.calls, CALL_RANK_START,
                               LS_CALL_ANYONE, learner_serve_rank, service);
@@ -208,10 +220,7 @@ void learner_service_destroy(learner_service **service)
 
 void learner_service_use(learner_service *service, ls_task *task)
 {
-    static const struct service_work_step steps[] = {
-        {"learn", learner_step_learn}, {"after", learner_step_after}};
-    service_work_use(&service->work, task, steps,
-                     sizeof steps / sizeof steps[0]);
+    service_work_use(&service->work, task);
 }
 
 void learner_service_figures(learner_service *service,

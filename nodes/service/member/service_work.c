@@ -32,7 +32,7 @@ static bool was_given_back(const struct service_work *work,
 
 static void drop(struct service_work *work, const char *text)
 {
-    work->ops->drop(work->self, text);
+    work->kind->drop(work->self, text);
 }
 
 int service_work_answer(struct service_work *work, ls_request **request)
@@ -129,7 +129,8 @@ static void on_member(void *self, const struct ls_member *member)
         work->master_is_lost = true;
         work->master_lost_at = ls_now(work->runtime);
         work->lost_masters++;
-        work->ops->master_lost(work->self);
+        if (work->ops->master_lost != NULL)
+            work->ops->master_lost(work->self);
         finish_with(work, member);
     }
     service_work_changed(work);
@@ -162,7 +163,7 @@ static int serve_resource(void *self, ls_request *request)
     if (work->held && !was_given_back(work, &work->key)) {
         memcpy(resource.task_id, work->key.task_id, sizeof resource.task_id);
         resource.attempt = work->key.attempt;
-        resource.progress = work->ops->progress(work->self);
+        resource.progress = work->kind->progress(work->self);
     }
     ls_writer_clear(work->writer);
     service_resource_write(&resource, work->writer);
@@ -179,6 +180,7 @@ static void forget(struct service_work *work)
     if (work->held && watch != NULL)
         watch->ended(watch->self, &work->key);
     work->held = work->closing = work->used = false;
+    work->kind = NULL;
     memset(&work->key, 0, sizeof work->key);
 }
 
@@ -189,7 +191,7 @@ static ls_request *give_up(struct service_work *work)
     if (work->closer != NULL) {
         ls_take(LS_TAKES_WORK_CLOSED);
         ls_writer_clear(work->writer);
-        work->ops->closed(work->self, work->writer);
+        work->kind->closed(work->self, work->writer);
         (void)service_work_answer(work, &work->closer);
     }
     work->successor = NULL;
@@ -198,9 +200,33 @@ static ls_request *give_up(struct service_work *work)
     return successor;
 }
 
+static const struct service_task *task_of(const struct service_kind *kind,
+                                          const char *name)
+{
+    for (size_t i = 0; i < kind->n_tasks; i++)
+        if (strcmp(kind->tasks[i].name, name) == 0)
+            return &kind->tasks[i];
+    return NULL;
+}
+
+/* The first kind with a task of this name, which is the same in all that have
+ * it. */
+static const struct service_kind *kind_with(const struct service_work *work,
+                                            const char *name)
+{
+    const struct service_kind *const *kind = work->ops->kinds;
+    while (task_of(*kind, name) == NULL)
+        kind++;
+    return *kind;
+}
+
 static void start_again(struct service_work *work, ls_request *successor)
 {
-    if (successor != NULL && work->ops->start(work->self, successor) != LS_OK)
+    if (successor == NULL)
+        return;
+    const char *name = ls_request_name(successor);
+    const struct service_task *task = task_of(kind_with(work, name), name);
+    if (task->fn(work->self, successor) != LS_OK)
         (void)ls_request_fail(&successor, ls_error_text());
 }
 
@@ -230,6 +256,7 @@ static void supersede(struct service_work *work, ls_request **request)
 }
 
 bool service_work_start(struct service_work *work, ls_request **request,
+                        const struct service_kind *kind,
                         const struct work_key *key)
 {
     heard(work, *request);
@@ -267,6 +294,7 @@ bool service_work_start(struct service_work *work, ls_request **request,
     forget(work);
     ls_take(LS_TAKES_WORK_HELD);
     work->held = true;
+    work->kind = kind;
     work->key = *key;
     if (was_given_back(work, key)) /* and is tried once more */
         work->failure[0] = '\0';
@@ -447,17 +475,28 @@ int service_work_init(struct service_work *work,
     return status;
 }
 
-int service_work_serve(struct service_work *work,
-                       const struct service_work_call *calls, size_t n)
+static int serve_kind(struct service_work *work,
+                      const struct service_kind *kind)
+{
+    int status = LS_OK;
+    for (size_t i = 0; i < kind->n_tasks && status == LS_OK; i++) {
+        const struct service_task *task = &kind->tasks[i];
+        const bool ends = task->phase == LS_JOB_EXIT;
+        if (kind_with(work, task->name) == kind)
+            status = ls_rpc_serve(
+                work->options.calls, task->name, LS_CALL_MASTER_ONLY,
+                ends ? serve_close : task->fn, ends ? work : work->self);
+    }
+    return status;
+}
+
+int service_work_serve(struct service_work *work)
 {
     int status = ls_rpc_serve(work->options.calls, CALL_RESOURCE,
                               LS_CALL_ANYONE, serve_resource, work);
-    if (status == LS_OK)
-        status = ls_rpc_serve(work->options.calls, work->ops->close,
-                              LS_CALL_MASTER_ONLY, serve_close, work);
-    for (size_t i = 0; i < n && status == LS_OK; i++)
-        status = ls_rpc_serve(work->options.calls, calls[i].name,
-                              LS_CALL_MASTER_ONLY, calls[i].fn, work->self);
+    for (const struct service_kind *const *k = work->ops->kinds;
+         *k != NULL && status == LS_OK; k++)
+        status = serve_kind(work, *k);
     return status;
 }
 

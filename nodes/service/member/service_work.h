@@ -1,5 +1,6 @@
-/* service_work.h - what learner and collector services have in common: the one
- * work that is held, who gave it, and a task that waits for what comes.
+/* service_work.h - what the services of members have in common: their kinds of
+ * work, the one work that is held, who gave it, and a task that waits for what
+ * comes.
  *
  * Handlers of calls come on threads of the node and never wait; the task's
  * thread does the work. A work ends when that thread lets go of it: a close, or
@@ -10,30 +11,55 @@
 #define LOCKSTEP_SERVICE_WORK_H
 
 #include "lockstep/call.h"
+#include "lockstep/job.h"
 #include "lockstep/task.h"
 
 #include "messages.h"
 #include "service_options.h"
 
-/* What the two kinds do differently; with the lock held, and without waiting,
+/* A task of a work: a call that the coordinator makes, as in fsm_kinds.h. */
+struct service_task {
+    enum ls_job_phase phase; /* of LS_JOB_INIT and LS_JOB_EXIT, one each */
+    const char *name;        /* of the call; kinds may have it in common */
+    ls_request_fn *fn;       /* gets `self`; without the lock; not of the exit,
+                              * which is the same for all */
+};
+
+/* A step of the task that a service runs. */
+struct service_work_step {
+    const char *name;
+    ls_step_fn *fn; /* gets `self` */
+};
+
+/* A kind of work, as members do it; with the lock held, and without waiting,
  * unless it says otherwise. */
-struct service_work_ops {
-    const char *what;  /* "learner" */
-    const char *close; /* the call that closes a work */
+struct service_kind {
+    const struct service_task *tasks;
+    size_t n_tasks;
+    /* What a turn is. Kinds may have steps in common: then in the same order.
+     */
+    const struct service_work_step *steps;
+    size_t n_steps;
+    /* On the task's thread, without the lock: a work is taken, to be begun. An
+     * error ends the run. NULL: nothing. */
+    int (*begin)(void *self);
+    int64_t (*progress)(void *self);
     /* Fail the open calls of the work with this text, and forget what waits to
      * be worked on or handed over. */
     void (*drop)(void *self, const char *text);
-    /* The coordinator is lost: forget what only it could have used. */
-    void (*master_lost)(void *self);
-    int64_t (*progress)(void *self);
-    /* Write the answer of a close. */
+    /* Write the answer of its exit. */
     void (*closed)(void *self, ls_writer *out);
-    /* The handler of the start call; without the lock. */
-    ls_request_fn *start;
-    /* On the task's thread, without the lock: a work is taken, to be begun. An
-     * error ends the run. */
-    int (*begin)(void *self);
-    /* The same: the run is over, and so is what was left of a work. */
+};
+
+/* A service as a whole, in the same way. */
+struct service_work_ops {
+    const char *what;                        /* "learner" */
+    const struct service_kind *const *kinds; /* ended by NULL */
+    /* The coordinator is lost: forget what only it could have used. NULL:
+     * nothing. */
+    void (*master_lost)(void *self);
+    /* On the task's thread, without the lock: the run is over, and so is what
+     * was left of a work. NULL: nothing. */
     void (*run_ended)(void *self);
     /* What another member may want of it, beside its works; NULL both: nothing.
      * is_wanted: there is something to be done for one; with the lock held. The
@@ -43,6 +69,13 @@ struct service_work_ops {
     bool (*is_wanted)(const void *self);
     void (*recall)(void *self);
 };
+
+/* A step, as the task has it. */
+struct service_turn {
+    struct service_work *work; /* borrow */
+    ls_step_fn *fn;
+};
+enum { SERVICE_TURNS = 16 };
 
 struct service_work {
     struct service_options options;
@@ -57,6 +90,7 @@ struct service_work {
     ls_writer *writer; /* own */
     bool ended;        /* a run is over, and no other has begun */
     struct work_key key;
+    const struct service_kind *kind; /* of the work that is held */
     bool held;
     bool closing;               /* the task's thread is to let go of it */
     bool used;                  /* the task's thread is at it */
@@ -70,6 +104,12 @@ struct service_work {
     int64_t master_lost_at;
     uint64_t news; /* calls of masters, and members that became ready */
     int64_t works, given_back, refused, lost_masters;
+
+    /* The task's thread. */
+    const struct service_kind *at; /* of the work that it took last; NULL: of
+                                    * none */
+    struct service_turn turns[SERVICE_TURNS];
+    size_t n_turns;
 };
 
 /* options: copied. Errors: LS_ENOMEM; those of ls_node_on_member(). */
@@ -78,16 +118,9 @@ LS_MUST_USE int service_work_init(struct service_work *work,
                                   const struct service_work_ops *ops,
                                   void *self);
 
-/* One of the master's; fn gets `self`. */
-struct service_work_call {
-    const char *name;
-    ls_request_fn *fn;
-};
-/* Serve "resource", the close, and these. Errors: those of ls_rpc_serve();
- * LS_EEXIST there is a service already. */
-LS_MUST_USE int service_work_serve(struct service_work *work,
-                                   const struct service_work_call *calls,
-                                   size_t n);
+/* Serve "resource", and the tasks of its kinds. Errors: those of
+ * ls_rpc_serve(); LS_EEXIST there is a service already. */
+LS_MUST_USE int service_work_serve(struct service_work *work);
 /* The calls are closed by then, or none was served. One that was not
  * initialised may be all zero. */
 void service_work_fini(struct service_work *work);
@@ -106,9 +139,10 @@ int service_work_malformed(struct service_work *work, const ls_request *request,
 LS_MUST_USE int service_work_read_key(struct service_work *work,
                                       const ls_request *request,
                                       struct work_key *out);
-/* A work is offered. Returns whether it is held now: keep what it says; the
- * request was answered. Lock held. */
+/* A work of this kind is offered. Returns whether it is held now: keep what it
+ * says; the request was answered. Lock held. */
 bool service_work_start(struct service_work *work, ls_request **request,
+                        const struct service_kind *kind,
                         const struct work_key *key);
 /* Whether a call is for the work that is held. Lock held. */
 bool service_work_admits(struct service_work *work, ls_request **request,
@@ -128,14 +162,10 @@ void service_work_look(struct service_work *work);
 /* For the task's thread, without the lock. ----------------------------------
  */
 
-struct service_work_step {
-    const char *name;
-    ls_step_fn *fn; /* gets `self` */
-};
-/* Give a task its steps, behind one that waits for a work. The task keeps the
+/* Give a task the steps of all kinds, behind one that waits for a work; those
+ * of other kinds than that of the work are passed over. The task keeps the
  * first error. */
-void service_work_use(struct service_work *work, ls_task *task,
-                      const struct service_work_step *steps, size_t n);
+void service_work_use(struct service_work *work, ls_task *task);
 
 /* Wait until ready(arg), asked with the lock held; or until the task finishes.
  * Errors: what the task is cancelled with; those of ls_node_take_error(), such

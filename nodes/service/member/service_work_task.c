@@ -1,4 +1,5 @@
 /* The side of the task: its steps, what wakes it, and what it waits for. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "lockstep/event.h"
@@ -160,6 +161,7 @@ static bool take(void *self)
         work->used = true;
         work->works++;
     }
+    work->at = work->used ? work->kind : NULL;
     return work->used ||
            (work->ops->is_wanted != NULL && work->ops->is_wanted(work->self));
 }
@@ -174,7 +176,7 @@ static int await_work(ls_step *step, void *self)
     const int status = service_work_wait(work, take, work);
     if (status != LS_OK || !service_work_is_used(work)) /* it finishes */
         return status;
-    return work->ops->begin(work->self);
+    return work->kind->begin != NULL ? work->kind->begin(work->self) : LS_OK;
 }
 
 static int finish(void *self, ls_task *task, int status)
@@ -182,12 +184,44 @@ static int finish(void *self, ls_task *task, int status)
     struct service_work *work = self;
     (void)task;
     service_work_end_run(work, status);
-    work->ops->run_ended(work->self);
+    if (work->ops->run_ended != NULL)
+        work->ops->run_ended(work->self);
     return LS_OK;
 }
 
-void service_work_use(struct service_work *work, ls_task *task,
-                      const struct service_work_step *steps, size_t n)
+static bool has_step(const struct service_kind *kind, ls_step_fn *fn)
+{
+    for (size_t i = 0; i < kind->n_steps; i++)
+        if (kind->steps[i].fn == fn)
+            return true;
+    return false;
+}
+
+/* Without a work it may be for another member: service_work_lend(). */
+static int take_turn(ls_step *step, void *self)
+{
+    const struct service_turn *turn = self;
+    const struct service_work *work = turn->work;
+    return work->at == NULL || has_step(work->at, turn->fn)
+               ? turn->fn(step, work->self)
+               : LS_OK;
+}
+
+static void use_step(struct service_work *work, ls_task *task,
+                     const struct service_work_step *step)
+{
+    for (size_t i = 0; i < work->n_turns; i++)
+        if (work->turns[i].fn == step->fn)
+            return; /* another kind has it, too */
+    assert(work->n_turns < SERVICE_TURNS);
+    struct service_turn *turn = &work->turns[work->n_turns++];
+    *turn = (struct service_turn){work, step->fn};
+    (void)ls_task_use(task, (struct ls_middleware){.name = step->name,
+                                                   .fn = take_turn,
+                                                   .self = turn});
+}
+
+void service_work_use(struct service_work *work, ls_task *task)
 {
     struct ls_middleware first = {.name = SERVICE_IDLE_STEP,
                                   .fn = await_work,
@@ -199,8 +233,9 @@ void service_work_use(struct service_work *work, ls_task *task,
         (void)snprintf(first.error, sizeof first.error, "%s", ls_error_text());
     /* The task keeps the first error. */
     (void)ls_task_use(task, first);
-    for (size_t i = 0; i < n; i++)
-        (void)ls_task_use(task, (struct ls_middleware){.name = steps[i].name,
-                                                       .fn = steps[i].fn,
-                                                       .self = work->self});
+    work->n_turns = 0;
+    for (const struct service_kind *const *k = work->ops->kinds; *k != NULL;
+         k++)
+        for (size_t i = 0; i < (*k)->n_steps; i++)
+            use_step(work, task, &(*k)->steps[i]);
 }

@@ -270,9 +270,10 @@ struct ls_node_stats {
                               * share */
     uint64_t blocks_full;    /* that would have, but found no room there: they
                               * went over the connections */
-    uint64_t near;      /* control messages that went through that memory */
-    uint64_t near_lost; /* of other nodes, that were not read in time: who
-                         * sent them repeats what matters */
+    uint64_t near;      /* messages that went through that memory, in place of
+                         * a connection: of events, calls and barriers */
+    uint64_t near_lost; /* of other nodes' barriers, that were not read in time:
+                         * who sent them repeats what matters */
     uint64_t blocked;   /* emits that had to wait for room */
     int64_t blocked_ns; /* how long they waited, in total */
     uint32_t slowest;   /* the node that made emits wait longest */

@@ -130,7 +130,8 @@ struct ls_node_options {
     /* Payloads of 64 KiB and more, and such bodies of calls, go to nodes of
      * this host, of the same user, through memory of so many bytes, which they
      * read in place (event.h, call.h); its pages are taken as they are needed.
-     * So do the messages of barriers, beside it. 0: never, and from nobody. At
+     * So do the messages of barriers, short events that come alone, and calls,
+     * beside it. 0: never, and from nobody. At
      * most 64 GiB; default 64 MiB. docs/shared-memory.md#payloads */
     size_t shared_bytes;
     int emit_timeout_ms; /* how long an emit delivered as BLOCK or RELIABLE

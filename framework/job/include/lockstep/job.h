@@ -38,6 +38,7 @@ enum ls_job_phase {
     LS_JOB_EXIT,     /* once, at the end */
     LS_JOB_N_PHASES
 };
+LS_API const char *ls_job_phase_name(enum ls_job_phase phase); /* "init" */
 
 enum ls_job_resume {
     LS_JOB_SCRATCH, /* LS_EEXIST if the folder has checkpoints */
@@ -110,8 +111,7 @@ enum ls_workspace {
 
 struct ls_job_task {
     const char *name;  /* a vault's name (lockstep/vault.h). Copied */
-    const char *where; /* "all", "id:3,4", "role:reader", "label:gpu,fast"
-                        * (who has one of them). NULL: all. Copied */
+    const char *where; /* "role:reader": lockstep/place.h. NULL: all. Copied */
     ls_job_fn *fn;
     void *self;                  /* borrow */
     enum ls_workspace workspace; /* the same for all tasks of a group */
@@ -173,6 +173,12 @@ LS_MUST_USE LS_API int ls_job_compile(ls_job *job);
  * is not compiled. */
 LS_API size_t ls_job_print(const ls_job *job, bool json, char *text,
                            size_t size);
+/* A task as ls_job_print() shows it in text, as a line of its own, on these
+ * nodes; whatever runs it: fn may be NULL. Written as there. */
+LS_API size_t ls_job_task_print(enum ls_job_phase phase,
+                                const struct ls_job_task *task,
+                                const uint32_t *nodes, size_t n_nodes,
+                                char *text, size_t size);
 
 enum ls_job_operation {
     LS_JOB_OP_INIT,

@@ -46,6 +46,7 @@ struct coordinator_options {
                           * there; copied; NULL: none */
     uint32_t channel;    /* that learners and collectors serve */
     struct fsm_options fsm;
+    const struct fsm_kind *const *kinds; /* of works, as fsm_kinds. Borrow */
     /* With fsm.keeps_samples: call fn with the name of all data in the store.
      * A later life drops what it does not go on with. */
     int (*each_data)(struct store *store,
@@ -61,7 +62,7 @@ struct coordinator_options {
     void *self;
 };
 
-/* Members of the roles "learner" and "collector" get works; others none.
+/* Members that a kind is for get works; others none.
  * out:    own; written on success only; destroy it after its task, and before
  *         calls and node.
  * Errors: those of fsm_create(), ls_journal_open() and fsm_recall();

@@ -4,10 +4,11 @@
  * calls to make. No socket, thread, file or clock: so all of it is tested with
  * thousands of schedules of losses, refusals and delays.
  *
- * Its parts: the pool of members by role, with what each offers; the scheduler
- * (solo), who asks for one learner work, collector works and evaluations; the
- * assignment of works to members, with expiry, retry and requeue; one replay
- * buffer per learner work; and the records that let a later life take over.
+ * Its parts: the kinds of work, by what they do (fsm_kinds.h); the pool of
+ * members, with what each offers; the scheduler, who asks for works of the
+ * kinds; the assignment of works to members, with expiry, retry and requeue;
+ * one replay buffer per learner work; and the records that let a later life
+ * take over.
  *
  * Rules that always hold: a work is held by one living member at most; a work
  * that its member lost goes back to the queue with its next attempt; each
@@ -19,7 +20,7 @@
 
 #include "lockstep/call.h"
 
-#include "coordinator_settings.h"
+#include "fsm_kinds.h"
 #include "messages.h"
 #include "replay.h"
 
@@ -61,8 +62,10 @@ struct fsm_action {
 };
 
 /* out: own; written on success only; give it to fsm_destroy().
- * options: copied. Errors: LS_EINVAL; LS_ENOMEM. */
-LS_MUST_USE int fsm_create(fsm **out, const struct fsm_options *options);
+ * options: copied. kinds: of the works that it gives out, ended by NULL, such
+ * as fsm_kinds; borrow. Errors: LS_EINVAL; LS_ENOMEM. */
+LS_MUST_USE int fsm_create(fsm **out, const struct fsm_options *options,
+                           const struct fsm_kind *const *kinds);
 void fsm_destroy(fsm **machine);
 
 /* A record of an earlier life's journal, in order, before anything else.
@@ -84,10 +87,11 @@ fsm_records(fsm *machine,
             int (*fn)(void *self, const void *record, size_t size), void *self);
 
 /* What happens. After each, take the actions until there are none.
- * role: "learner" or "collector"; members of others are passed over.
- * Errors: LS_ENOMEM: the machine is only good to be destroyed then. */
-LS_MUST_USE int fsm_member(fsm *machine, int64_t now, uint32_t id,
-                           uint64_t incarnation, const char *role, bool ready);
+ * Errors: LS_ENOMEM: the machine is only good to be destroyed then.
+ * member: it is ready, or is not any more; one that no kind of work is for is
+ * passed over. */
+LS_MUST_USE int fsm_member(fsm *machine, int64_t now,
+                           const struct ls_member *member);
 /* A call has ended, or could not be begun (state start_failed, code 0).
  * Errors: also LS_EINVAL there is no such call. */
 LS_MUST_USE int fsm_call_ended(fsm *machine, int64_t now, uint64_t number,

@@ -1,0 +1,203 @@
+/* Frames in shared memory, and the bus thread that reads them. Design notes:
+ *
+ * - Whoever writes looks whether the other's bus thread rests after it has
+ *   written; that says so before it looks once more: so one of the two sees the
+ *   other, and a bell is rung only for who sleeps.
+ * - Who comes to write finds no room, or that it may not yet, sends over the
+ *   connection: nobody waits for a reader.
+ * - A frame is copied before it is read, into the message that carries it. */
+#include "rings.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blocks_inside.h"
+
+/* ---- sending ----------------------------------------------------------- */
+
+bool rings_are_read(const ls_node *node, const struct peer *peer)
+{
+    const struct block_pair *const pair = peer->blocks;
+    if (pair == NULL || !pair->lends)
+        return false;
+    const struct block_words *const theirs = ls_memory_data(pair->memory);
+    const struct block_words *const own = ls_memory_own(node->blocks->memory);
+    return block_load(pair->touched, &theirs->rings[pair->answer.row].taken) ==
+           atomic_load(&own->rings[pair->place].written);
+}
+
+bool rings_send(ls_node *node, const struct peer *peer, const void *head,
+                size_t head_size, const void *body, size_t body_size)
+{
+    const struct block_pair *const pair = peer->blocks;
+    if (pair == NULL || !pair->lends)
+        return false;
+    const struct block_words *const theirs = ls_memory_data(pair->memory);
+    struct block_words *const own = ls_memory_own(node->blocks->memory);
+    const unsigned row = pair->answer.row;
+    HANDED_OVER();
+    if (line_load(pair->touched, &theirs->lines[row].heeds) != 1 ||
+        !ring_write(pair->touched, &own->rings[pair->place],
+                    block_load(pair->touched, &theirs->rings[row].taken), head,
+                    head_size, body, body_size))
+        return false;
+    if (line_load(pair->touched, &theirs->rests) != 0)
+        ls_memory_ring(pair->memory);
+    node->figures.stats.near++;
+    return true;
+}
+
+void rings_want(ls_node *node, struct peer *peer)
+{
+    if (peer->member.state == LS_MEMBER_READY)
+        (void)blocks_is_pair(node, peer);
+}
+
+/* ---- reading ----------------------------------------------------------- */
+
+static void release_copy(struct message *message)
+{
+    if (message->head != message->small)
+        free((void *)(uintptr_t)message->head);
+    message->n_frames = 0;
+}
+
+/* Of a message that holds its own copy. A hub has no pairs, so nothing is
+ * passed on. */
+static const struct transport_ops copies = {.release = release_copy};
+
+/* NULL: no memory; it will come again. */
+static struct message *message_of(ls_node *node, const void *bytes, size_t size)
+{
+    struct message *const message = bus_take(node);
+    if (message == NULL)
+        return NULL;
+    uint8_t *const copy =
+        size <= sizeof message->small ? message->small : malloc(size);
+    if (copy == NULL) {
+        bus_drop(node, message);
+        return NULL;
+    }
+    memcpy(copy, bytes, size);
+    message->transport = &copies;
+    message->n_frames = 1;
+    message->head = copy;
+    message->head_size = size;
+    message->tail = NULL;
+    message->tail_size = 0;
+    message->trusted = true;
+    return message;
+}
+
+static const struct ring *ring_of(const struct block_pair *pair)
+{
+    const struct block_words *const words = ls_memory_data(pair->memory);
+    return &words->rings[pair->answer.row];
+}
+
+static bool is_read(const struct block_pair *pair)
+{
+    return pair != NULL && pair->lends && !pair->over;
+}
+
+/* Whoever owns a memory writes into it what it likes. Lock held. */
+static void refuse(ls_node *node, const struct block_pair *pair)
+{
+    char who[32];
+    (void)snprintf(who, sizeof who, "node %" PRIu32, pair->id);
+    (void)ls_error(LS_EPROTO, "what lies in its ring is no frame");
+    refusals_note(&node->refusals, LS_REFUSAL_FORM, who, 1,
+                  ls_now(node->runtime));
+}
+
+/* Lock held, but while it is heeded. Returns whether there was one. */
+static bool take_one(ls_node *node, unsigned place, uint8_t *bytes)
+{
+    struct block_pair *const pair = node->blocks->pairs[place];
+    if (!is_read(pair))
+        return false;
+    const uint64_t before = pair->taken;
+    const size_t size = ring_read(pair->touched, ring_of(pair), pair->session,
+                                  &pair->taken, bytes);
+    TAKEN_OVER();
+    if (pair->taken != before) {
+        struct block_words *const own = ls_memory_own(node->blocks->memory);
+        block_store(pair->touched, &own->rings[pair->place].taken, pair->taken);
+    }
+    if (size == 0)
+        return false;
+    struct peer *const peer = world_find(node, pair->id);
+    if (size == RING_LIES)
+        refuse(node, pair);
+    if (size == RING_LIES || peer == NULL || peer->blocks != pair)
+        return true;
+    transport_unlock(node->transport);
+    struct message *const message = message_of(node, bytes, size);
+    if (message != NULL)
+        bus_near(node, peer, message);
+    transport_lock(node->transport);
+    return true;
+}
+
+/* What is there now: who goes on to write does not hold up others. Lock held,
+ * but while it is heeded. */
+static void take_all(ls_node *node, unsigned place)
+{
+    uint8_t bytes[RING_FRAME_MAX];
+    const struct block_pair *const pair = node->blocks->pairs[place];
+    if (!is_read(pair))
+        return;
+    const uint64_t until = block_load(pair->touched, &ring_of(pair)->written);
+    for (size_t n = 0; n < RING_BYTES / RING_UNIT; n++)
+        if (node->blocks->pairs[place] != pair || pair->taken == until ||
+            !take_one(node, place, bytes))
+            return;
+}
+
+void rings_read(ls_node *node)
+{
+    if (!lines_any(node))
+        return;
+    transport_lock(node->transport);
+    for (unsigned i = 0; i < BLOCK_READERS; i++)
+        take_all(node, i);
+    transport_unlock(node->transport);
+}
+
+void rings_read_of(ls_node *node, const struct peer *peer)
+{
+    if (!lines_any(node))
+        return;
+    transport_lock(node->transport);
+    if (peer->blocks != NULL)
+        take_all(node, peer->blocks->place);
+    transport_unlock(node->transport);
+}
+
+static bool anything(const struct blocks *blocks)
+{
+    for (unsigned i = 0; i < BLOCK_READERS; i++) {
+        const struct block_pair *const pair = blocks->pairs[i];
+        if (is_read(pair) &&
+            ring_has(pair->touched, ring_of(pair), pair->session, pair->taken))
+            return true;
+    }
+    return false;
+}
+
+bool rings_rest(ls_node *node, bool begins)
+{
+    bool rests = true;
+    if (!lines_any(node))
+        return true;
+    transport_lock(node->transport);
+    struct blocks *const blocks = node->blocks;
+    struct block_words *const own = ls_memory_own(blocks->memory);
+    line_store(blocks->touched, &own->rests, begins ? 1 : 0);
+    if (begins)
+        rests = !anything(blocks);
+    transport_unlock(node->transport);
+    return rests;
+}
