@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One check: [MODEL=barrier|shared] check.sh NAME holds|fails safety|ends FLAG...
+# One check: [MODEL=barrier|shared|ring] check.sh NAME holds|fails safety|ends FLAG...
 # Prints a line; exits 0 when the result is the expected one.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

@@ -59,6 +59,21 @@ check 'broken: who is lost counts as there' fails safety -DLOST_ENTERED -DCRASH=
 check 'broken: a leader is passed over quietly' fails safety -DPASS_QUIETLY -DQUIT
 check 'broken: only who is missing is heard' fails ends -DDEAF -DCRASH=1
 
+# safety: in order, each once; losses are counted to the number; who sleeps is
+# woken.
+model=ring
+check 'ring: accounts, and claims of them' holds safety
+check 'ring: the connection loses some' holds safety -DLOSS
+check 'ring: nothing else wakes who sleeps' holds safety -DQUIET -DEVENTS=4 -DSLOTS=1 -DCLAIMS=0
+
+check 'broken: something is under way' fails safety -DNO_CLEAR
+check 'broken: the connection is read first' fails safety -DNO_DRAIN
+check 'broken: claims are believed to the number' fails safety -DNO_AHEAD
+check 'broken: nobody looks for room' fails safety -DNO_ROOM -DSLOTS=1
+check 'broken: it rests without a look' fails safety -DQUIET -DNO_LOOK
+check 'broken: it looks before it says so' fails safety -DQUIET -DLOOK_FIRST
+check 'broken: the bell before the frame' fails safety -DQUIET -DEARLY_RING
+
 if [ "${1:-}" = full ]; then
     export SECONDS_EACH=${SECONDS_EACH:-3600} OPTIMIZE=-O2
     check 'broken: the leader looks at nobody else' fails safety -DDEAF_LEADER -DFALSE_LOSS -DQUIT
@@ -78,6 +93,9 @@ if [ "${1:-}" = full ]; then
     check 'memory: two epochs, one wrong alarm' holds safety -DE=2 -DFALSE_LOSS
     check 'memory: four members, one crash' holds safety -DN=4 -DCRASH=1
     check 'memory: four members, one wrong alarm' holds safety -DN=4 -DFALSE_LOSS
+    model=ring
+    check 'ring: four events, two claims' holds safety -DEVENTS=4 -DCLAIMS=2
+    check 'ring: four events, some are lost' holds safety -DEVENTS=4 -DLOSS
     model=barrier
     check 'two crashes, all end' holds ends -DE=2 -DCRASH=2
     check 'everyone to everyone, all end' holds ends -DDIRECT -DCRASH=2
