@@ -100,6 +100,7 @@ static inline void severed_open(struct severed_world *world, size_t i,
     options.attach = &seed;
     options.n_attach = i == 0 ? 0 : 1;
     options.heartbeat_ms = plan->heartbeat_ms;
+    options.shared_bytes = 0; /* all is to go over the links */
     options.silence_ms = plan->silence_ms;
     options.start_timeout_ms = LONG_MS;
     options.linger_ms = 2000;
