@@ -275,8 +275,8 @@ int ls_threads_folder(char *out, size_t size)
     return LS_OK;
 }
 
-/* The descriptors in a packet. Returns false: there are none. Whoever sends
- * more than there is room for, gets no more of them opened here. */
+/* The descriptors in a packet. Returns false: there are none, or not all could
+ * be opened here: without its bell a memory's owner would not be woken. */
 static bool receive_memory(int socket, ls_memory *memory)
 {
     char byte;
@@ -295,9 +295,9 @@ static bool receive_memory(int socket, ls_memory *memory)
         return false;
     const size_t n = (header->cmsg_len - CMSG_LEN(0)) / sizeof fds[0];
     memcpy(fds, CMSG_DATA(header), n * sizeof fds[0]);
-    memory->fd = fds[0];
+    memory->fd = n > 0 ? fds[0] : -1;
     memory->bell = n > 1 ? fds[1] : -1;
-    return true;
+    return n > 0 && (packet.msg_flags & MSG_CTRUNC) == 0;
 }
 
 static int ask(ls_memory *memory, int socket, const char *path,
