@@ -13,6 +13,8 @@
  * - A body of a call may be read for as long as its receiver likes, also when
  *   its node is no more: a pair, and the memory in which the node says what it
  *   reads, stay for as long. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,6 +104,14 @@ void blocks_tell_news(ls_node *node)
 {
     (void)atomic_fetch_add(&node->blocks->news, 1);
     ls_word_wake(node->runtime, &node->blocks->news);
+}
+
+void blocks_refuse(ls_node *node, const struct block_pair *pair)
+{
+    char who[32];
+    (void)snprintf(who, sizeof who, "node %" PRIu32, pair->id);
+    refusals_note(&node->refusals, LS_REFUSAL_FORM, who, 1,
+                  ls_now(node->runtime));
 }
 
 static void drop_blocks(struct blocks *blocks)

@@ -114,6 +114,14 @@ struct block_pair *blocks_pair(ls_node *node, struct peer *peer);
 bool blocks_is_pair(ls_node *node, struct peer *peer);
 /* Have those that listen look who is there. */
 void blocks_tell_news(ls_node *node);
+/* Whether its lines and rings are read. */
+static inline bool blocks_is_near(const struct block_pair *pair)
+{
+    return pair != NULL && pair->lends && !pair->over;
+}
+/* It has written what it may not, as ls_error_text() says: count that as if it
+ * had come over a connection. Lock held. */
+void blocks_refuse(ls_node *node, const struct block_pair *pair);
 /* Let go of pairs that are over. */
 void blocks_reap(ls_node *node);
 

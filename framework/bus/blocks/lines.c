@@ -7,9 +7,6 @@
  * - A thread that listens keeps the memories that it looks at mapped. */
 #include "lines.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "blocks_inside.h"
 
 /* ---- sending ----------------------------------------------------------- */
@@ -61,26 +58,18 @@ bool lines_any(const ls_node *node)
     return atomic_load(&node->n_near) != 0;
 }
 
-static bool is_near(const struct block_pair *pair)
-{
-    return pair != NULL && pair->lends && !pair->over;
-}
-
 /* Whoever owns a memory writes into it what it likes: if that is no message, it
  * is counted as it would be over a connection. Lock held. */
 static bool is_message(ls_node *node, const struct block_pair *pair,
                        const unsigned char *bytes, size_t size)
 {
-    char who[32];
     if (size > bytes[0])
         return true;
-    (void)snprintf(who, sizeof who, "node %" PRIu32, pair->id);
     (void)ls_error(LS_EPROTO,
                    "malformed message of a line: a name of %u bytes, and %zu "
                    "bytes are left",
                    bytes[0], size - 1);
-    refusals_note(&node->refusals, LS_REFUSAL_FORM, who, 1,
-                  ls_now(node->runtime));
+    blocks_refuse(node, pair);
     return false;
 }
 
@@ -92,7 +81,7 @@ static bool take_one(ls_node *node)
     for (unsigned i = 0; i < BLOCK_READERS; i++) {
         blocks->ear = (blocks->ear + 1) % BLOCK_READERS;
         struct block_pair *const pair = blocks->pairs[blocks->ear];
-        if (!is_near(pair))
+        if (!blocks_is_near(pair))
             continue;
         const size_t size =
             line_read(pair->touched, line_of(pair), &pair->heard,
@@ -126,7 +115,7 @@ static void look_around(ls_node *node, struct line_watch *watch)
     watch->n_pairs = 0;
     for (unsigned i = 0; i < BLOCK_READERS; i++) {
         struct block_pair *const pair = blocks->pairs[i];
-        if (!is_near(pair))
+        if (!blocks_is_near(pair))
             continue;
         pair->listened++;
         watch->pairs[watch->n_pairs++] = pair;

@@ -8,8 +8,6 @@
  * - A frame is copied before it is read, into the message that carries it. */
 #include "rings.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,26 +95,11 @@ static const struct ring *ring_of(const struct block_pair *pair)
     return &words->rings[pair->answer.row];
 }
 
-static bool is_read(const struct block_pair *pair)
-{
-    return pair != NULL && pair->lends && !pair->over;
-}
-
-/* Whoever owns a memory writes into it what it likes. Lock held. */
-static void refuse(ls_node *node, const struct block_pair *pair)
-{
-    char who[32];
-    (void)snprintf(who, sizeof who, "node %" PRIu32, pair->id);
-    (void)ls_error(LS_EPROTO, "what lies in its ring is no frame");
-    refusals_note(&node->refusals, LS_REFUSAL_FORM, who, 1,
-                  ls_now(node->runtime));
-}
-
 /* Lock held, but while it is heeded. Returns whether there was one. */
 static bool take_one(ls_node *node, unsigned place, uint8_t *bytes)
 {
     struct block_pair *const pair = node->blocks->pairs[place];
-    if (!is_read(pair))
+    if (!blocks_is_near(pair))
         return false;
     const uint64_t before = pair->taken;
     const size_t size = ring_read(pair->touched, ring_of(pair), pair->session,
@@ -129,8 +112,10 @@ static bool take_one(ls_node *node, unsigned place, uint8_t *bytes)
     if (size == 0)
         return false;
     struct peer *const peer = world_find(node, pair->id);
-    if (size == RING_LIES)
-        refuse(node, pair);
+    if (size == RING_LIES) {
+        (void)ls_error(LS_EPROTO, "what lies in its ring is no frame");
+        blocks_refuse(node, pair);
+    }
     if (size == RING_LIES || peer == NULL || peer->blocks != pair)
         return true;
     transport_unlock(node->transport);
@@ -147,7 +132,7 @@ static void take_all(ls_node *node, unsigned place)
 {
     uint8_t bytes[RING_FRAME_MAX];
     const struct block_pair *const pair = node->blocks->pairs[place];
-    if (!is_read(pair))
+    if (!blocks_is_near(pair))
         return;
     const uint64_t until = block_load(pair->touched, &ring_of(pair)->written);
     for (size_t n = 0; n < RING_BYTES / RING_UNIT; n++)
@@ -180,7 +165,7 @@ static bool anything(const struct blocks *blocks)
 {
     for (unsigned i = 0; i < BLOCK_READERS; i++) {
         const struct block_pair *const pair = blocks->pairs[i];
-        if (is_read(pair) &&
+        if (blocks_is_near(pair) &&
             ring_has(pair->touched, ring_of(pair), pair->session, pair->taken))
             return true;
     }
