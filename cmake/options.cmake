@@ -29,9 +29,14 @@ if(LOCKSTEP_WERROR)
     add_compile_options(-Werror)
 endif()
 if(LOCKSTEP_SANITIZE)
+    # Of what a debugger needs only what reports need: functions and lines.
     add_compile_options(-fsanitize=${LOCKSTEP_SANITIZE}
-                        -fno-sanitize-recover=all)
-    # lld links the many programs of the tests in half of the time.
-    add_link_options(-fsanitize=${LOCKSTEP_SANITIZE}
-                     $<$<C_COMPILER_ID:Clang>:-fuse-ld=lld>)
+                        -fno-sanitize-recover=all
+                        $<$<C_COMPILER_ID:Clang>:-gline-tables-only>)
+    add_link_options(-fsanitize=${LOCKSTEP_SANITIZE})
+endif()
+# lld links the many programs of the tests in a third of the time.
+find_program(LOCKSTEP_LLD ld.lld)
+if(LOCKSTEP_TESTS AND LOCKSTEP_LLD)
+    add_link_options(-fuse-ld=lld)
 endif()

@@ -20,6 +20,14 @@ enter_scratch() {
     declare -gA pid_of=() fd_of=()
 }
 
+# untraced FUNCTION ARGUMENT...: bats looks at each command of a test, for which it
+# takes a hundred times as long as a loop over lines does.
+untraced() {
+    local -
+    set +T
+    "$@"
+}
+
 # start NAME ARGUMENT...: the program, in the background; its stdout is read
 # with event, its stderr is in NAME.err.
 start() {
@@ -51,6 +59,10 @@ call() {
 # event NAME TEXT...: the next line of its stdout with all of these in it, as
 # $line; fails when there is none.
 event() {
+    untraced read_event "$@"
+}
+
+read_event() {
     local name=$1 word missing
     shift
     while IFS= read -r -t 60 line <&"${fd_of[$name]}"; do
@@ -67,6 +79,10 @@ event() {
 
 # stderr_has NAME PATTERN [LINE]: waits for it, from that line on.
 stderr_has() {
+    untraced read_stderr "$@"
+}
+
+read_stderr() {
     local text
     while IFS= read -r text; do
         # shellcheck disable=SC2053 # it is a pattern

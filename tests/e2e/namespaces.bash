@@ -110,6 +110,10 @@ begin_all() {
 # lines N FUNCTION ARGUMENT...: read what member N says, from its first line on,
 # until FUNCTION is content with one; that is $line.
 lines() {
+    untraced read_lines "$@"
+}
+
+read_lines() {
     local n=$1
     shift
     while IFS= read -r -t 120 line; do

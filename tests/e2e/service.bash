@@ -26,6 +26,10 @@ END
 
 # learns [NAME]: more than what the last of its lines until now tells.
 learns() {
+    untraced read_progress "$@"
+}
+
+read_progress() {
     local name=${1:-run} before
     local fd=${fd_of[$name]}
     while read -t 0 -u "$fd" && IFS= read -r -t 60 -u "$fd" line; do

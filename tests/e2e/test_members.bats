@@ -39,6 +39,10 @@ life() {
 # all NAME TEXT...: a line with each of these, in whatever order; two threads
 # write them. Its incarnation, if that was said, as $life.
 all() {
+    untraced read_all "$@"
+}
+
+read_all() {
     local name=$1 i
     shift
     local -a missing=("$@")

@@ -62,14 +62,19 @@ setup() {
     grep -q 'left epoch' a.log
 }
 
+# third_begins: by the log of the sweep, the third of its runs.
+third_begins() {
+    local begun=0
+    while IFS= read -r line; do
+        [[ $line != *'-/- spawns -/main' ]] || ((++begun < 3)) || break
+    done < <(tail -F --pid="${pid_of[sim]}" -n +1 log 2>/dev/null 3>&-)
+}
+
 @test "Ctrl-C shows what was swept so far, exit 130" {
-    local json begun
+    local json
     for json in '' --json; do
         start sim sim "$barrier" --nodes 2 --seeds 1000000 $json --event-log log
-        begun=0
-        while IFS= read -r line; do
-            [[ $line != *'-/- spawns -/main' ]] || ((++begun < 3)) || break
-        done < <(tail -F --pid="${pid_of[sim]}" -n +1 log 2>/dev/null 3>&-)
+        untraced third_begins
         kill -INT "${pid_of[sim]}"
         finish sim
         [ "$code" -eq 130 ]

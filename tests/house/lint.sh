@@ -21,15 +21,18 @@ check() {
 }
 
 formatting() {
-    clang-format --dry-run -Werror "${sources[@]}"
+    printf '%s\0' "${sources[@]}" |
+        xargs -0 -n 100 -P "$(nproc)" clang-format --dry-run -Werror
 }
 
 # bats sets and reads variables that shellcheck knows nothing of.
 shell() {
-    shellcheck dev .ci/run &&
-        find tests docs docker -name '*.sh' -exec shellcheck {} + &&
-        find tests \( -name '*.bats' -o -name '*.bash' \) -exec \
-            shellcheck -S warning -e SC2034,SC2154 {} +
+    {
+        printf '%s\0' dev .ci/run
+        find tests docs docker -name '*.sh' -print0
+    } | xargs -0 -n 5 -P "$(nproc)" shellcheck &&
+        find tests \( -name '*.bats' -o -name '*.bash' \) -print0 |
+        xargs -0 -n 5 -P "$(nproc)" shellcheck -S warning -e SC2034,SC2154
 }
 
 # Only what changed since it was last clean: a clean file leaves a stamp, which
