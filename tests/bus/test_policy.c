@@ -1,10 +1,12 @@
 /* Windows and policies: who waits for whom, what is dropped, what is counted;
  * payloads of every size. */
+#include "base/sanitized.h"
 #include "test.h"
 #include "world_fixture.h"
 
-#define WINDOW 16
-#define MIB    (1024u * 1024u)
+#define WINDOW  16
+#define MIB     (1024u * 1024u)
+#define LONGEST (SANITIZED ? 9 * MIB : 40 * MIB)
 
 /* Node 1 emits; node 2 is slow: its handler of "x" waits to be let on; node 3
  * is not. Only a handler that runs gives room back. */
@@ -382,12 +384,12 @@ static void count_hint(void *data, void *hint)
 static void sizes_come_whole(enum ls_topology topology, size_t from, bool owned)
 {
     static const size_t sizes[] = {0,   1,       192,     193,     MIB - 1,
-                                   MIB, MIB + 1, 2 * MIB, 3 * MIB, 40 * MIB};
+                                   MIB, MIB + 1, 2 * MIB, 3 * MIB, LONGEST};
     struct slow *slow = slow_start(3, topology);
     slow->from = slow->world.at[from].node;
-    uint8_t *data = malloc(40 * MIB);
+    uint8_t *data = malloc(LONGEST);
     assert_non_null(data);
-    for (size_t i = 0; i < 40 * MIB; i++)
+    for (size_t i = 0; i < LONGEST; i++)
         data[i] = pattern(i);
     let_on(slow, 1000000);
     int n = 0;

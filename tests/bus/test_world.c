@@ -9,7 +9,7 @@
 #include "base/sanitized.h"
 #include "test.h"
 
-#define N_CROWD (SANITIZED ? 24 : 100)
+#define N_CROWD (SANITIZED ? 24 : 50)
 
 /* ---- forming ----------------------------------------------------------- */
 

@@ -91,7 +91,7 @@ all: 0 violations"* ]]
 }
 
 @test "everything at once, 3 nodes" {
-    holds 200 --nodes 3
+    holds 100 --nodes 3
 }
 
 @test "everything at once, 5 nodes" {
@@ -101,12 +101,12 @@ all: 0 violations"* ]]
 }
 
 @test "everything at once, 9 nodes" {
-    holds 40 --nodes 9
+    holds 20 --nodes 9
 }
 
 @test "everything at once, in a star" {
-    holds 100 --nodes 3 --set world.topology=star
-    holds 100 --nodes 5 --set world.topology=star
+    holds 50 --nodes 3 --set world.topology=star
+    holds 50 --nodes 5 --set world.topology=star
     holds 20 --nodes 9 --set world.topology=star
     holds 1 --nodes 5 --set world.topology=star --first 517
 }
@@ -114,7 +114,7 @@ all: 0 violations"* ]]
 @test "each kind of fault by itself" {
     local faults
     for faults in none lossy cuts pauses crashes; do
-        holds 30 --faults "$faults"
+        holds 15 --faults "$faults"
     done
     holds 10 --faults "$SOURCE_DIR/configs/faults/storm.yaml"
 }
@@ -130,18 +130,18 @@ unharmed() {
 }
 
 @test "strangers harm nobody who is a member" {
-    unharmed 200 --faults stranger --nodes 3
+    unharmed 100 --faults stranger --nodes 3
     unharmed 20 --faults stranger --nodes 9
 }
 
 @test "strangers harm nobody in a star, and where nobody is asked who he is" {
-    unharmed 60 --faults stranger --set world.topology=star
-    unharmed 60 --faults stranger --set world.insecure=true
+    unharmed 30 --faults stranger --set world.topology=star
+    unharmed 30 --faults stranger --set world.insecure=true
 }
 
 @test "strangers are not believed about nodes that come back" {
     local faults=$SOURCE_DIR/configs/faults/strangers.yaml
-    holds 60 --faults "$faults"
+    holds 30 --faults "$faults"
     holds 1 --faults "$faults" --first 58 # whose address was said to be another's
     "$LOCKSTEP" sim "$barrier" --seed 58 --faults "$faults" --event-log a.log
     "$LOCKSTEP" sim "$barrier" --seed 58 --faults "$faults" --event-log b.log
@@ -164,24 +164,28 @@ unharmed() {
     [ "$(field epochs)" = $((15 * $(seeds 20))) ]
 }
 
+# bats test_tags=slow
 @test "a barrier that never asks again is found out" {
     found no-retransmit
 }
 
 @test "members of one host hold in shared memory, too" {
     job=$barrier
-    holds 40 --set world.shared_mib=1
-    holds 40 --nodes 9 --set world.shared_mib=1
+    holds 20 --set world.shared_mib=1
+    holds 20 --nodes 9 --set world.shared_mib=1
 }
 
+# bats test_tags=slow
 @test "a barrier whose answers count in any epoch is found out" {
     found ack-without-epoch
 }
 
+# bats test_tags=slow
 @test "a barrier that counts answers, and not who gave them, is found out" {
     found count-instead-of-set
 }
 
+# bats test_tags=slow
 @test "a barrier that is left too soon is found out" {
     found eager
     [ -z "$LOCKSTEP_SANITIZE" ] || return 0
@@ -191,6 +195,7 @@ unharmed() {
     [[ $stderr == *": all: "* ]]
 }
 
+# bats test_tags=slow
 @test "events that are not there for all, or not counted, are found out" {
     local what
     for what in first-event later-events no-oldest untold-loss events-once; do
@@ -198,11 +203,13 @@ unharmed() {
     done
 }
 
+# bats test_tags=slow
 @test "members that do not come back, or are held for silent, are found out" {
     found no-excuse
     found shut-out
 }
 
+# bats test_tags=slow
 @test "room that is lost with a message is found out" {
     job=$barrier
     local faults=$SOURCE_DIR/configs/faults/drops.yaml
@@ -229,6 +236,11 @@ unharmed() {
     [ "$(field alike)" -eq "$(seeds 4)" ]
     holds 6 --set evaluator.solved=30
     ((10#$(field kill) > 0))
+    [ ! -e out ]
+}
+
+# bats test_tags=slow
+@test "nodes that do not all end well are found out" {
     run --separate-stderr "$LOCKSTEP" sim "$cartpole" --faults lossy \
         --set evaluator.solved=30 --sabotage events-once
     [ "$status" -eq 1 ]
@@ -250,7 +262,7 @@ unharmed() {
 
 @test "every event is accounted for when windows are full" {
     job=$barrier
-    holds 60 --nodes 3 --set sim.events=20 --coverage
+    holds 30 --nodes 3 --set sim.events=20 --coverage
     [[ $line != *'"no room in the window":0,'* ]]
 }
 

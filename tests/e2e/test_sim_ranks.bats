@@ -69,6 +69,7 @@ above() {
 }
 
 # bats test_tags=slow
+# bats test_tags=slow
 @test "a rank that learns on from other weights is found out" {
     found own-weights
 }

@@ -131,11 +131,13 @@ above() {
     [ -z "$(ls tmp)" ]
 }
 
+# bats test_tags=slow
 @test "a work that is given out again as if it were the same is found out" {
     found same-attempt
 }
 
 # A collector has some ready only where there is room for more than is drawn next.
+# bats test_tags=slow
 # bats test_tags=slow
 @test "samples of the work before are found out" {
     sed 's/samples_per_insert: 1/&, error_buffer: 8/' "$job" >room.yaml
@@ -145,15 +147,18 @@ above() {
 }
 
 # bats test_tags=slow
+# bats test_tags=slow
 @test "a learner that begins anew is found out" {
     found from-scratch
 }
 
 # bats test_tags=slow
+# bats test_tags=slow
 @test "a learner that was replaced and still commits is found out" {
     found no-fencing "$SOURCE_DIR/configs/faults/storm.yaml" 150
 }
 
+# bats test_tags=slow
 @test "a sabotage of something else is none" {
     run --separate-stderr "$LOCKSTEP" sim "$job" --sabotage eager
     [ "$status" -eq 2 ]

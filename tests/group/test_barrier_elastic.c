@@ -39,11 +39,11 @@ TEST(members_that_come_later_join_without_a_failure)
     plan.formed = 2;
     plan.least = 2;
     plan.late = 400 * WORLD_MS;
-    play_without_failure(plan, 700);
+    play_without_failure(plan, 350);
     plan.go_on = false;
-    play_without_failure(plan, 700);
+    play_without_failure(plan, 350);
     plan.fanout = 2;
-    play_without_failure(plan, 700);
+    play_without_failure(plan, 350);
 }
 
 /* Two have found each other, and wait, before they know of the others. */
@@ -53,11 +53,11 @@ TEST(any_number_finds_together_without_a_failure)
     plan.go_on = false;
     plan.any = true;
     plan.formed = 2;
-    play_without_failure(plan, 700);
+    play_without_failure(plan, 350);
     plan.late = 400 * WORLD_MS;
-    play_without_failure(plan, 700);
+    play_without_failure(plan, 350);
     plan.fanout = 2;
-    play_without_failure(plan, 700);
+    play_without_failure(plan, 350);
 }
 
 TEST(too_few_wait_for_the_others_without_a_failure)
@@ -68,18 +68,18 @@ TEST(too_few_wait_for_the_others_without_a_failure)
     plan.least = 5;
     plan.fanout = 2; /* five at least */
     plan.late = 400 * WORLD_MS;
-    play_without_failure(plan, 700);
+    play_without_failure(plan, 350);
     plan.go_on = true;
-    play_without_failure(plan, 700);
+    play_without_failure(plan, 350);
 }
 
 TEST(the_others_go_on_without_the_lost)
 {
     struct plan plan = rough_elastic;
     for (plan.crashes = 1; plan.crashes <= 3; plan.crashes++)
-        play_without_failure(plan, 700);
+        play_without_failure(plan, 350);
     plan.fanout = 2;
-    play_without_failure(plan, 700);
+    play_without_failure(plan, 350);
 }
 
 TEST(who_comes_back_is_counted_again)
@@ -87,9 +87,9 @@ TEST(who_comes_back_is_counted_again)
     struct plan plan = rough_elastic;
     plan.crashes = 2;
     plan.restart = true;
-    play_without_failure(plan, 700);
+    play_without_failure(plan, 350);
     plan.fanout = 2;
-    play_without_failure(plan, 700);
+    play_without_failure(plan, 350);
 }
 
 TEST(within_the_grace_a_restart_fails_no_wait)
@@ -100,7 +100,7 @@ TEST(within_the_grace_a_restart_fails_no_wait)
     plan.grace = 10 * LS_NS_PER_S;
     plan.crashes = 1;
     plan.restart = true;
-    play_without_failure(plan, 700);
+    play_without_failure(plan, 350);
 }
 
 TEST(deadlines_and_aborts_do_not_stop_those_who_go_on)
@@ -110,18 +110,18 @@ TEST(deadlines_and_aborts_do_not_stop_those_who_go_on)
     plan.restart = true;
     plan.aborts = 3;
     plan.deadline = 400 * WORLD_MS;
-    play_all(plan, 700);
+    play_all(plan, 350);
     plan.fanout = 2;
-    play_all(plan, 700);
+    play_all(plan, 350);
 }
 
 TEST(a_false_alarm_does_not_stop_those_who_go_on)
 {
     struct plan plan = rough_elastic;
     plan.false_lost = true;
-    play_all(plan, 700);
+    play_all(plan, 350);
     plan.crashes = 1;
-    play_all(plan, 700);
+    play_all(plan, 350);
     plan.fanout = 2;
-    play_all(plan, 700);
+    play_all(plan, 350);
 }

@@ -12,14 +12,14 @@ TEST(one_crash_leaves_the_others_agreed)
 {
     struct plan plan = rough;
     plan.crashes = 1;
-    play_all(plan, 1200);
+    play_all(plan, 600);
 }
 
 TEST(two_crashes_leave_the_others_agreed)
 {
     struct plan plan = rough;
     plan.crashes = 2;
-    play_all(plan, 1200);
+    play_all(plan, 600);
 }
 
 TEST(any_number_of_crashes_leave_the_others_agreed)
@@ -27,7 +27,7 @@ TEST(any_number_of_crashes_leave_the_others_agreed)
     struct plan plan = rough;
     plan.crashes = 5;
     plan.waits = 3;
-    play_all(plan, 1200);
+    play_all(plan, 600);
 }
 
 TEST(a_crash_among_busy_nodes_leaves_them_agreed)
@@ -38,7 +38,7 @@ TEST(a_crash_among_busy_nodes_leaves_them_agreed)
     plan.waits = 10;
     plan.late = 10 * WORLD_MS;
     plan.delay = LS_NS_PER_MS / 2;
-    play_all(plan, 1200);
+    play_all(plan, 600);
 }
 
 TEST(a_restarted_node_joins_at_the_next_epoch)
@@ -47,7 +47,7 @@ TEST(a_restarted_node_joins_at_the_next_epoch)
     plan.crashes = 1;
     plan.restart = true;
     plan.retry = true;
-    play_all(plan, 700);
+    play_all(plan, 350);
 }
 
 TEST(two_restarts_do_not_stop_the_world)
@@ -56,7 +56,7 @@ TEST(two_restarts_do_not_stop_the_world)
     plan.crashes = 2;
     plan.restart = true;
     plan.retry = true;
-    play_all(plan, 700);
+    play_all(plan, 350);
 }
 
 TEST(a_false_alarm_breaks_no_promise_but_agreement)
@@ -64,7 +64,7 @@ TEST(a_false_alarm_breaks_no_promise_but_agreement)
     struct plan plan = rough;
     plan.false_lost = true;
     plan.retry = true;
-    play_all(plan, 700);
+    play_all(plan, 350);
 }
 
 TEST(a_false_alarm_beside_a_crash_does_not_stop_them)
@@ -74,7 +74,7 @@ TEST(a_false_alarm_beside_a_crash_does_not_stop_them)
     plan.crashes = 1;
     plan.restart = true;
     plan.retry = true;
-    play_all(plan, 700);
+    play_all(plan, 350);
 }
 
 TEST(aborts_and_deadlines_do_not_stop_the_world)
@@ -83,7 +83,7 @@ TEST(aborts_and_deadlines_do_not_stop_the_world)
     plan.aborts = 4;
     plan.deadline = 400 * WORLD_MS;
     plan.retry = true;
-    play_all(plan, 700);
+    play_all(plan, 350);
 }
 
 TEST(a_deadline_is_a_timeout_for_all)
@@ -92,7 +92,7 @@ TEST(a_deadline_is_a_timeout_for_all)
     plan.deadline = 100 * WORLD_MS;
     plan.retry = true;
     plan.alike = true;
-    play_all(plan, 2000);
+    play_all(plan, 1000);
 }
 
 TEST(many_nodes_with_a_few_messages_each)

@@ -23,7 +23,7 @@ TEST(crashes_in_a_tree_leave_the_others_agreed)
 {
     struct plan plan = rough_tree;
     for (plan.crashes = 1; plan.crashes <= 4; plan.crashes++)
-        play_all(plan, 1000);
+        play_all(plan, 500);
 }
 
 TEST(a_crash_in_a_busy_tree_leaves_the_others_agreed)
@@ -34,7 +34,7 @@ TEST(a_crash_in_a_busy_tree_leaves_the_others_agreed)
     plan.waits = 10;
     plan.late = 10 * WORLD_MS;
     plan.delay = LS_NS_PER_MS / 2;
-    play_all(plan, 1000);
+    play_all(plan, 500);
 }
 
 TEST(restarts_and_false_alarms_do_not_stop_a_tree)
@@ -43,10 +43,10 @@ TEST(restarts_and_false_alarms_do_not_stop_a_tree)
     plan.restart = true;
     plan.retry = true;
     plan.crashes = 2;
-    play_all(plan, 700);
+    play_all(plan, 350);
     plan.false_lost = true;
     plan.crashes = 1;
-    play_all(plan, 700);
+    play_all(plan, 350);
 }
 
 TEST(aborts_and_deadlines_do_not_stop_a_tree)
@@ -55,7 +55,7 @@ TEST(aborts_and_deadlines_do_not_stop_a_tree)
     plan.aborts = 4;
     plan.deadline = 400 * WORLD_MS;
     plan.retry = true;
-    play_all(plan, 700);
+    play_all(plan, 350);
 }
 
 TEST(a_tree_needs_no_more_messages_than_a_leader)
@@ -78,5 +78,5 @@ TEST(a_deadline_in_a_tree_is_a_timeout_for_all)
     plan.deadline = 100 * WORLD_MS;
     plan.retry = true;
     plan.alike = true;
-    play_all(plan, 1000);
+    play_all(plan, 500);
 }

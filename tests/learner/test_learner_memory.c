@@ -2,6 +2,7 @@
  * all of it is accounted for. test_learner_learner_memory SECONDS does it for
  * so long with each policy, and shows the memory of the process once a second.
  */
+#include "base/sanitized.h"
 #include "test.h"
 #include "trainer.h"
 
@@ -11,7 +12,7 @@
 
 enum {
     N_PRODUCERS = 8,
-    N_BATCHES_EACH = 200,
+    N_BATCHES_EACH = SANITIZED ? 50 : 200,
     BATCH_BYTES = 1 << 18,
     QUEUE = 16,
     STACKS = 4,

@@ -40,7 +40,7 @@ static void choose_options(struct world *world)
 static void sweep(const struct world_faults *faults, double stop_value)
 {
     static struct world world;
-    const struct seeds seeds = seeds_of(keeps ? 30 : 100);
+    const struct seeds seeds = seeds_of(keeps ? 20 : 50);
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
         world_create(&world, seed, ranks > 0 ? (size_t)ranks + 1 : 2, 3);
         world.faults = *faults;
