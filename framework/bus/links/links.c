@@ -12,6 +12,7 @@
 #define MAX_UNANSWERED 256
 #define MAX_HEARSAY    16
 #define REDIAL_MOST_NS (8 * LS_NS_PER_S)
+#define ASK_MOST_NS    (4 * LS_NS_PER_S)
 
 struct link *link_find(ls_node *node, const char *endpoint)
 {
@@ -55,14 +56,17 @@ static int challenge(ls_node *node, struct link *link)
     (void)snprintf(link->challenge, sizeof link->challenge,
                    "%016" PRIx64 "%016" PRIx64, ls_entropy(node->runtime),
                    ls_entropy(node->runtime));
-    link->asked_at = node->loop.now;
+    link->ask_at = node->loop.now + link->ask_ns;
     return subscribe(link, topic, wire_topic_challenge(topic, link->challenge),
                      true);
 }
 
+/* Only the last question may be answered, and who is far away answers late. */
 static void ask_again(ls_node *node, struct link *link)
 {
     uint8_t topic[WIRE_TOPIC_MAX];
+    if (link->peer == NULL && link->ask_ns < ASK_MOST_NS)
+        link->ask_ns *= 2;
     (void)subscribe(link, topic, wire_topic_challenge(topic, link->challenge),
                     false);
     (void)challenge(node, link);
@@ -288,6 +292,7 @@ int link_dial(ls_node *node, const char *endpoint, bool attached, bool known,
     link->id = id;
     link->redial_ns =
         hearsay ? node->options.silence_ms * LS_NS_PER_MS : first_redial(node);
+    link->ask_ns = LINK_ASK_NS;
     while (link->number == 0)
         link->number = ls_entropy(node->runtime);
     status = open_link(node, link);
@@ -351,14 +356,6 @@ static bool works(const struct link *link)
     return link->peer != NULL && link->peer->member.state == LS_MEMBER_READY;
 }
 
-/* Only the last question may be answered, and who is far away answers late: the
- * oftener an address was dialled in vain, the longer it is given. */
-static int64_t ask_ns(const struct link *link)
-{
-    return link->redial_ns / 4 > LINK_ASK_NS ? link->redial_ns / 4
-                                             : LINK_ASK_NS;
-}
-
 /* One over which nothing has been heard for a while: returns when to look at it
  * again. */
 static int64_t pursue(ls_node *node, struct link *link, int64_t now)
@@ -381,12 +378,10 @@ static int64_t pursue(ls_node *node, struct link *link, int64_t now)
             redial(node, link);
         return now + link->redial_ns;
     }
-    int64_t ask_at = link->asked_at + ask_ns(link);
-    ask_at = ask_at > since + patience ? ask_at : since + patience;
-    if (ask_at <= now) {
+    if (link->ask_at <= now && since + patience <= now)
         ask_again(node, link);
-        ask_at = now + ask_ns(link);
-    }
+    const int64_t ask_at =
+        link->ask_at > since + patience ? link->ask_at : since + patience;
     return ask_at < redial_at ? ask_at : redial_at;
 }
 

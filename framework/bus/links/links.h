@@ -17,8 +17,8 @@
  * moment. */
 #define LINK_REDIAL_KEYS_NS (25 * LS_NS_PER_MS)
 /* A proof is published once, to whoever asks; one that is lost is asked for
- * again, after so long at first, with a challenge of its own, since the old one
- * is in force. */
+ * again, after so long, and until one comes then twice as long, with a challenge
+ * of its own, since the old one is in force. */
 #define LINK_ASK_NS      (LS_NS_PER_S / 2)
 #define LINK_ASK_SOON_NS (50 * LS_NS_PER_MS)
 
@@ -38,7 +38,8 @@ struct link {
     bool closing;
     bool same_id;      /* another node with this node's id answers there */
     int64_t heard_at;  /* over it, or when it was dialled */
-    int64_t asked_at;  /* for the proof, last */
+    int64_t ask_at;    /* for the proof, again, */
+    int64_t ask_ns;    /* after so long */
     int64_t redial_ns; /* after so long without a word it is dialled anew */
     char refusal[192]; /* why who answers is not accepted; "" */
 };
