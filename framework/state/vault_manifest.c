@@ -107,7 +107,8 @@ static bool is_file_of(const char *file, const char *entry, size_t index)
     char before[VAULT_FILE_MAX];
     const int n = snprintf(before, sizeof before, "%s+%zu+", entry, index);
     return strlen(file) < VAULT_FILE_MAX &&
-           strncmp(file, before, (size_t)n) == 0 && strchr(file, '/') == NULL;
+           strncmp(file, before, (size_t)n) == 0 && file[n] != '\0' &&
+           strchr(file, '/') == NULL;
 }
 
 /* Where it begins, from where the one before has ended. */
