@@ -136,6 +136,12 @@ void checks_clock_set(struct check_life *life, int64_t by_ns)
     life->stands_until -= by_ns;
 }
 
+int64_t checks_moves_since(const struct check_life *life)
+{
+    return life->resumed_at > life->stands_until ? life->resumed_at
+                                                 : life->stands_until;
+}
+
 void checks_ended(struct check_life *life)
 {
     life->over = true;

@@ -282,9 +282,8 @@ void checks_look_at_calls(checks *self)
     for (const struct checked_call *call = books->calls; call != NULL;
          call = call->previous) {
         const struct check_life *life = call->by->life;
-        const int64_t from = call->began_at > life->resumed_at
-                                 ? call->began_at
-                                 : life->resumed_at;
+        const int64_t moves = checks_moves_since(life);
+        const int64_t from = call->began_at > moves ? call->began_at : moves;
         if (life->dead || life->over || ls_host_is_paused(life->host) ||
             checks_now(self) - from <= call->wait_ns + CHECKS_SLACK_NS)
             continue;

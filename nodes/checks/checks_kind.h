@@ -49,6 +49,8 @@ struct checks {
 };
 
 int64_t checks_now(const checks *checks);
+/* Since when its host runs and its clock moves; later than now: it stands. */
+int64_t checks_moves_since(const struct check_life *life);
 uint32_t checks_id(const struct check_life *life);
 /* Whether it is the id of a node of the job; else it is a stranger's. */
 bool checks_is_of_job(const checks *self, uint32_t id);

@@ -37,7 +37,8 @@ static void on_blocked(void *self)
 {
     const struct member_life *member = self;
     const struct check_life *life = member->life;
-    if (!life->dead && checks_now(life->all) - life->resumed_at > LOST_ROOM_NS)
+    if (!life->dead &&
+        checks_now(life->all) - checks_moves_since(life) > LOST_ROOM_NS)
         ls_simulation_violation(life->all->simulation,
                                 "bound: node %" PRIu32 ": %s", checks_id(life),
                                 ls_error_text());
@@ -90,9 +91,9 @@ static void check_bound(checks *self, const struct member_life *member)
     const int64_t bound =
         (int64_t)self->plan->barrier.timeout_ms * LS_NS_PER_MS +
         CHECKS_SLACK_NS;
-    const int64_t from = member->entered_at > life->resumed_at
-                             ? member->entered_at
-                             : life->resumed_at;
+    const int64_t moves = checks_moves_since(life);
+    const int64_t from =
+        member->entered_at > moves ? member->entered_at : moves;
     if (!member->waiting || life->dead || life->over ||
         ls_host_is_paused(life->host) || checks_now(self) - from <= bound)
         return;
@@ -114,8 +115,13 @@ static void check_progress(checks *self)
         (3 * (int64_t)plan->world.silence_ms + plan->barrier.pace_ms) *
             LS_NS_PER_MS +
         CHECKS_SLACK_NS;
-    const int64_t from =
+    int64_t from =
         state->left_at > self->quiet_at ? state->left_at : self->quiet_at;
+    for (const struct check_life *life = self->lives; life != NULL;
+         life = life->previous) {
+        if (checks_moves_since(life) > from)
+            from = checks_moves_since(life);
+    }
     if (!plan_is_of_members(plan) || self->quiet_at == 0 ||
         self->done_at != 0 || state->stuck || checks_now(self) - from <= bound)
         return;

@@ -77,8 +77,11 @@ static int make_life(simulated *all, struct life **out, size_t index,
     int status = make_folder(all, life);
     if (status == LS_OK && all->checks != NULL)
         status = checks_begin(all->checks, &life->check, index, host);
-    if (life->check != NULL)
+    if (life->check != NULL) {
         watch = checks_watch(life->check);
+        if (all->skews[index].offset_ns < 0) /* set back in an earlier life */
+            checks_clock_set(life->check, all->skews[index].offset_ns);
+    }
     if (status == LS_OK)
         status = node_run_create(
             &life->run,

@@ -388,6 +388,30 @@ TEST(who_is_paused_may_wait)
     judge(one_waits_while_paused, NULL);
 }
 
+static void one_waits_while_its_clock_stands(void *arg)
+{
+    struct world *world = arg;
+    enters(world, 1);
+    checks_clock_set(world->lives[1], -30 * LS_NS_PER_S);
+    passes(world, 30);
+    fails(world, 1);
+}
+
+static void one_waits_for_ever_with_its_clock_set_back(void *arg)
+{
+    struct world *world = arg;
+    enters(world, 1);
+    checks_clock_set(world->lives[1], -30 * LS_NS_PER_S);
+    passes(world, 43);
+}
+
+TEST(whose_clock_stands_may_wait)
+{
+    judge(one_waits_while_its_clock_stands, NULL);
+    judge(one_waits_for_ever_with_its_clock_set_back,
+          "bound: node 1 has waited for 42.0");
+}
+
 static void pauses(struct world *world, size_t i, int64_t seconds)
 {
     ls_host_pause(world->hosts[i]);
@@ -495,6 +519,21 @@ static void nobody_gets_through(void *arg)
 TEST(after_the_last_fault_somebody_gets_through)
 {
     judge(nobody_gets_through, "bound: nobody has left an epoch for 8.0 s");
+}
+
+static void nobody_gets_through_while_a_clock_stands(void *arg)
+{
+    struct world *world = arg;
+    all_go_through(arg, 0);
+    checks_clock_set(world->lives[2], -15 * LS_NS_PER_S);
+    checks_quiet(world->checks);
+    passes(arg, 20);
+    all_go_through(arg, 1);
+}
+
+TEST(nobody_gets_through_while_a_clock_that_was_set_back_stands)
+{
+    judge(nobody_gets_through_while_a_clock_stands, NULL);
 }
 
 static void nobody_has_to(void *arg)

@@ -347,6 +347,17 @@ static void a_call_outlasts_its_deadline(void *arg)
     passes(arg, 13);
 }
 
+static void a_call_waits_for_the_clock_of_its_caller(void *arg)
+{
+    struct world *world = arg;
+    all_begin(world);
+    asks(world, 5, LEARNER, CALL_LEARNER_DEMAND, "learn", 1);
+    checks_clock_set(world->lives[COORDINATOR], -20 * LS_NS_PER_S);
+    passes(world, 20);
+    ends(world, 5, LS_CALL_TIMEOUT);
+    breaks_off(world);
+}
+
 static void a_call_ends_twice(void *arg)
 {
     all_begin(arg);
@@ -361,6 +372,7 @@ TEST(each_call_ends_once_and_in_time)
                           "after the job's end");
     judge(a_call_outlasts_its_deadline,
           "calls: learner_get_data_task to node 1 is open after");
+    judge(a_call_waits_for_the_clock_of_its_caller, NULL);
     judge(a_call_ends_twice, "calls: call 5 ends, which is not open");
 }
 
