@@ -101,6 +101,10 @@ ls_step_fn role_evaluate;
 int role_end(void *role, ls_task *task, int status);
 /* The learner's: that, and writes the weights. */
 int role_save_weights(void *role, ls_task *task, int status);
+/* Nothing is learned any more: the task has ended well and is not run again. It
+ * is, when a node is lost while another step ends. Errors: the policy's hooks'.
+ */
+LS_MUST_USE int role_end_training(struct role *role);
 /* How many iterations are behind the weights and counters as they are. */
 int64_t role_iterations(const struct role *role);
 /* Of these. */

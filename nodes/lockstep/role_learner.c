@@ -150,7 +150,7 @@ int role_save_weights(void *self, ls_task *task, int status)
     if (discarded != LS_OK || !role->learned)
         return discarded;
     if (!keeps_weights(role))
-        return status == LS_OK ? training_end(role->training) : LS_OK;
+        return LS_OK;
     /* Whatever ended the run, what was learned is worth having. */
     const struct weights_note note = role_note(role);
     const int saved =
@@ -160,6 +160,10 @@ int role_save_weights(void *self, ls_task *task, int status)
     if (saved != LS_OK)
         (void)snprintf(role->unsaved, sizeof role->unsaved, "%s",
                        ls_error_text());
-    return saved == LS_OK && status == LS_OK ? training_end(role->training)
-                                             : saved;
+    return saved;
+}
+
+int role_end_training(struct role *role)
+{
+    return role->training == NULL ? LS_OK : training_end(role->training);
 }

@@ -66,7 +66,8 @@ static int use(void *work, ls_task *task, ls_rpc *calls)
 static int run(void *work)
 {
     struct in_step *self = work;
-    return elastic_run_go(self->others);
+    const int status = elastic_run_go(self->others);
+    return status == LS_OK ? role_end_training(&self->role) : status;
 }
 
 /* Who is told to end saves what all have after this iteration, if it does not

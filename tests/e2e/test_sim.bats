@@ -335,6 +335,30 @@ unharmed() {
     done
 }
 
+# The run of a node is over for some of its steps when it fails in another.
+@test "a learner that is cut off while its run ends learns on when all are back" {
+    local at
+    cat >small.yaml <<'END'
+job: small
+plugin: cartpole
+seed: 3
+world: {topology: star}
+nodes:
+  - role: learner
+  - {role: collector, count: 2, on_loss: restart}
+  - {role: evaluator, on_loss: restart}
+collector: {steps: 64}
+evaluator: {episodes: 1, solved: 12}
+END
+    for at in 0.143 0.147 0.151 0.155; do
+        printf '{network: {delay_ms: 5}, script: [%s]}\n' \
+            "{at: $at, cut: 0 - all, for_ms: 2900}" >cut.yaml
+        run --separate-stderr "$LOCKSTEP" sim small.yaml --seed 1 \
+            --faults cut.yaml
+        [ "$status" -le 1 ] || { echo "at $at: $stderr" >&2; return 1; }
+    done
+}
+
 # bats test_tags=slow
 @test "a simulated run starts killed nodes again, the same way each time" {
     local i
