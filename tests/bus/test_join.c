@@ -41,6 +41,21 @@ TEST(silent_addresses_and_missing_ids_are_named)
     assert_error_has("inproc://nobody");
 }
 
+TEST(who_answers_and_cannot_come_back_is_named)
+{
+    struct ls_node_options options = usual(3);
+    ls_node *there = started(&options);
+    options = usual(7);
+    options.world_size = 2;
+    options.start_timeout_ms = 300;
+    options.advertise = "tcp://127.0.0.1:1";
+    assert_fails(start_with(&options, ls_node_endpoint(there)),
+                 LS_EUNREACHABLE);
+    assert_error_has("node 3 answers, and has not come here, to "
+                     "tcp://127.0.0.1:1");
+    ls_node_destroy(&there);
+}
+
 TEST(a_host_that_cannot_be_resolved_is_named)
 {
     struct ls_node_options options = usual(7);

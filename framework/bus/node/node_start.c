@@ -172,6 +172,8 @@ struct silent {
     char refusal[192];
     bool attached, known;
     uint32_t id; /* if known */
+    bool answers;
+    uint32_t who; /* that does */
 };
 
 /* The addresses that nobody of this world answers at. */
@@ -186,6 +188,9 @@ static size_t silent_links(ls_node *node, struct silent *out, size_t capacity)
         out[n].attached = l->attached;
         out[n].known = l->known;
         out[n].id = l->id;
+        out[n].answers = l->peer != NULL && l->peer->member.away_at == 0 &&
+                         !member_has_ended(&l->peer->member);
+        out[n].who = l->peer != NULL ? l->peer->member.id : 0;
         n++;
     }
     return n;
@@ -219,6 +224,27 @@ static bool is_shut_out(ls_node *node)
     return shut_out;
 }
 
+/* Who answers is dialled; that it has not come is for want of a way back. */
+static void append_silent(const ls_node *node, struct text *text,
+                          const struct silent *link, const char *why)
+{
+    const char *here = node->me.endpoint;
+    const bool only_here =
+        transport_leaves_host(link->endpoint) && !transport_leaves_host(here);
+    if (link->refusal[0] != '\0')
+        append(text, "; %s: %s", link->endpoint, link->refusal);
+    else if (link->answers)
+        append(text,
+               "; %s: node %" PRIu32 " answers, and has not come here, to %s%s",
+               link->endpoint, link->who, here,
+               only_here ? ", which is of this host alone: see `bind` and "
+                           "`advertise`"
+                         : "");
+    else
+        append(text, "; %s: %s", link->endpoint,
+               why[0] != '\0' ? why : "no answer");
+}
+
 static int not_formed(ls_node *node, bool hopeless)
 {
     char buffer[LS_ERROR_TEXT_MAX - 100], within[32] = "";
@@ -240,11 +266,7 @@ static int not_formed(ls_node *node, bool hopeless)
     for (size_t i = 0; i < n; i++) {
         char why[256];
         const bool shut_out = explain(node, &silent[i], why, sizeof why);
-        if (silent[i].refusal[0] != '\0')
-            append(&text, "; %s: %s", silent[i].endpoint, silent[i].refusal);
-        else
-            append(&text, "; %s: %s", silent[i].endpoint,
-                   why[0] != '\0' ? why : "no answer");
+        append_silent(node, &text, &silent[i], why);
         mismatch =
             mismatch || (alone && (shut_out || silent[i].refusal[0] != '\0'));
     }
