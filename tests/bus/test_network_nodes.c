@@ -397,6 +397,58 @@ TEST(a_slow_link_carries_reliable_events_about_once)
     }
 }
 
+static int take(void *self, const struct ls_event *event)
+{
+    (void)self;
+    (void)event;
+    return LS_OK;
+}
+
+static ls_node *begin_on(ls_host *host, uint32_t id, const char *attach)
+{
+    struct ls_node_options options;
+    ls_node *node = NULL;
+    ls_node_options_init(&options);
+    options.id = id;
+    options.bind = id == 0 ? "tcp://127.0.0.1:21500" : "tcp://127.0.0.1:21501";
+    options.attach = &attach;
+    options.n_attach = attach == NULL ? 0 : 1;
+    options.world_size = id + 1;
+    options.runtime = ls_host_runtime(host);
+    options.shared_bytes = 0;
+    assert_ok(ls_node_create(&node, &options));
+    assert_ok(ls_on(node, "x", take, NULL));
+    assert_ok(ls_node_start(node));
+    return node;
+}
+
+/* Long before its window is full. */
+static void emit_to_one_that_stands(struct net *net)
+{
+    static const char bytes[1000];
+    const struct ls_emission emission = {
+        .event = "x", .data = bytes, .size = sizeof bytes, .timeout_ms = 100};
+    ls_node *node = begin_on(net->hosts[0], 0, NULL);
+    ls_node *other = begin_on(net->hosts[1], 1, ls_node_endpoint(node));
+    int n = 0, status = LS_OK;
+    net_rest(net, 1000);
+    ls_host_pause(net->hosts[1]);
+    while (n < 100 && (status = ls_emit_with(node, &emission)) == LS_OK)
+        n++;
+    assert_int_equal(status, LS_EAGAIN);
+    assert_error_has("node 1 () has no room for it: what this node sent it "
+                     "before has not arrived yet");
+    ls_host_resume(net->hosts[1]);
+    assert_ok(ls_emit(node, "x", bytes, sizeof bytes));
+    ls_node_destroy(&other);
+    ls_node_destroy(&node);
+}
+
+TEST(an_emit_does_not_say_of_one_that_stands_that_its_window_is_full)
+{
+    net_run(NULL, emit_to_one_that_stands);
+}
+
 /* A slow link has it in many pieces, of which a window of few messages holds
  * some: there must be room for the rest, and for others. */
 TEST(a_long_event_does_not_fill_a_window_of_few)

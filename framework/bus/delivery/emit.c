@@ -57,24 +57,20 @@ struct peer *emit_without_room(struct emit *e, size_t size)
     return without_room(e, size);
 }
 
-static int no_room(const struct emit *e, const struct peer *peer)
+static int no_room(const struct emit *e, const struct peer *peer, size_t size)
 {
+    const char *why = "it has not handled what this node sent it before";
     if (peer == NULL)
         return ls_error(LS_EAGAIN,
                         "event \"%s\": a long one of it is still under way",
                         e->entry->name);
-    if (e->how->keeps)
-        return ls_error(
-            LS_EAGAIN, "event \"%s\": node %u (%s) has no room for it: %s",
-            e->entry->name, peer->member.id, peer->member.role,
-            peer->member.away_at != 0
-                ? "its connection is broken, and has not come back yet"
-                : "it has not handled what this node sent it before");
+    if (e->how->keeps && peer->member.away_at != 0)
+        why = "its connection is broken, and has not come back yet";
+    else if (!e->how->keeps && !e->by_block && flow_room(peer, size))
+        why = "what this node sent it before has not arrived yet";
     return ls_error(LS_EAGAIN,
-                    "event \"%s\": node %u (%s) has no room for it: it has "
-                    "not handled %llu messages of this node yet",
-                    e->entry->name, peer->member.id, peer->member.role,
-                    (unsigned long long)e->node->options.window_messages);
+                    "event \"%s\": node %u (%s) has no room for it: %s",
+                    e->entry->name, peer->member.id, peer->member.role, why);
 }
 
 static int ended(const ls_node *node)
@@ -143,7 +139,7 @@ int emit_wait_room(struct emit *e, size_t size)
             break;
     }
     note_waited(e, slow, since);
-    return status == LS_ETIMEDOUT ? no_room(e, peer) : status;
+    return status == LS_ETIMEDOUT ? no_room(e, peer, size) : status;
 }
 
 /* ---- publishing -------------------------------------------------------- */
