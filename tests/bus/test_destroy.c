@@ -46,6 +46,17 @@ TEST(a_node_outlives_its_barriers_calls_and_channels)
     assert_ok(ls_node_destroy(&node));
 }
 
+TEST(a_node_outlives_its_waiters)
+{
+    struct ls_node_options options = usual(4);
+    ls_node *node = started(&options);
+    ls_waiter *waiter = NULL;
+    assert_ok(ls_waiter_create(&waiter, node, "x", 0));
+    refuses(&node, "waiter");
+    assert_ok(ls_waiter_destroy(&waiter));
+    assert_ok(ls_node_destroy(&node));
+}
+
 TEST(a_node_outlives_whatever_holds_it)
 {
     struct ls_node_options options = usual(4);

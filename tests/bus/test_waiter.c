@@ -85,6 +85,7 @@ static int is_a_handler(void *self, const struct ls_event *event)
     ls_waiter **waiter = self;
     assert_fails(ls_waiter_wait(*waiter, LONG_MS, NULL, NULL), LS_ESTATE);
     assert_fails(ls_waiter_destroy(waiter), LS_ESTATE);
+    assert_error_has("cannot destroy the waiter for event \"answer\"");
     return ls_error(LS_EPROTO, "as asked");
 }
 

@@ -238,6 +238,10 @@ int ls_waiter_destroy(ls_waiter **waiter_p)
         return LS_OK;
     ls_waiter *waiter = *waiter_p;
     int status = check_thread(waiter->node, waiter->event);
+    if (status != LS_OK && dispatch_is_current(waiter->node))
+        return ls_error(LS_ESTATE,
+                        "a handler cannot destroy the waiter for event \"%s\"",
+                        waiter->event);
     if (status == LS_OK)
         status = ls_off(waiter->node, waiter->event, keep, waiter);
     if (status == LS_ESTATE)

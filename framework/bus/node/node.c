@@ -283,7 +283,8 @@ static int check_free(ls_node *node)
                         node->options.id, channel);
     if (atomic_load(&node->held) != 0)
         return ls_error(LS_ESTATE,
-                        "node %u cannot be destroyed before its tasks",
+                        "node %u cannot be destroyed before its tasks and "
+                        "waiters",
                         node->options.id);
     return LS_OK;
 }

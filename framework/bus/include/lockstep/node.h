@@ -198,9 +198,9 @@ LS_API int ls_node_stop(ls_node *node, int reason);
 
 /* Stop if necessary, and free. NULL and a pointer to NULL are fine.
  * Errors: LS_ESTATE called in a handler or a channel's op, or an object that
- *         uses this node still exists: a task, or one with a channel, such as a
- *         barrier or calls; the text names it. Nothing was done and *node is
- *         unchanged: destroy that object first. */
+ *         uses this node still exists: a task, a waiter, or one with a channel,
+ *         such as a barrier or calls; the text names it. Nothing was done and
+ * *node is unchanged: destroy that object first. */
 LS_API int ls_node_destroy(ls_node **node);
 
 LS_API uint32_t ls_node_id(const ls_node *node);
