@@ -100,6 +100,17 @@ static int64_t settle_ns(const struct plan *plan)
     return SETTLE_NS + ms * LS_NS_PER_MS;
 }
 
+/* In step, who has lost a node that is done by now waits for it until its
+ * patience is at an end (elastic_run.c). */
+static int64_t straggle_ns(const struct plan *plan)
+{
+    const int ms = plan->world.silence_ms + plan->world.start_timeout_ms +
+                   PLAN_BACKOFF_MAX_MS;
+    return simulated_is_checked(plan) || !plan_can_lose_nodes(plan)
+               ? STRAGGLE_NS
+               : STRAGGLE_NS + ms * LS_NS_PER_MS;
+}
+
 /* Whether what faults did lasts, so that some may never get through. */
 static bool are_lasting(const simulated *all)
 {
@@ -133,7 +144,8 @@ static bool await_all(simulated *all, int64_t quiet_at, int64_t deadline)
     int status = LS_OK;
     while (all->n_running > 0 && status == LS_OK) {
         const int64_t straggle =
-            (all->done_at > quiet_at ? all->done_at : quiet_at) + STRAGGLE_NS;
+            (all->done_at > quiet_at ? all->done_at : quiet_at) +
+            straggle_ns(all->options.plan);
         status = ls_cond_wait(
             &all->ended, &all->mutex,
             all->n_done > 0 && straggle < deadline ? straggle : deadline);
@@ -374,7 +386,7 @@ static int init(simulated *all)
         &all->simulation, &(struct ls_simulation_options){
                               .seed = options->seed,
                               .limit_ns = quiet_at + settle_ns(options->plan) +
-                                          STRAGGLE_NS + END_NS,
+                                          straggle_ns(options->plan) + END_NS,
                               .log = options->log});
     if (status == LS_OK)
         status = ls_simulation_watch(all->simulation, keep_story, all);

@@ -350,12 +350,13 @@ nodes:
 collector: {steps: 64}
 evaluator: {episodes: 1, solved: 12}
 END
-    for at in 0.143 0.147 0.151 0.155; do
+    # Later cuts leave a learner that is done, for which the others wait in vain.
+    for at in 0.143 0.147 0.151 0.155 0.161 0.166; do
         printf '{network: {delay_ms: 5}, script: [%s]}\n' \
             "{at: $at, cut: 0 - all, for_ms: 2900}" >cut.yaml
         run --separate-stderr "$LOCKSTEP" sim small.yaml --seed 1 \
             --faults cut.yaml
-        [ "$status" -le 1 ] || { echo "at $at: $stderr" >&2; return 1; }
+        [ "$status" -eq 0 ] || { echo "at $at: $stderr" >&2; return 1; }
     done
 }
 
