@@ -12,7 +12,6 @@
 #define MAX_UNANSWERED 256
 #define MAX_HEARSAY    16
 #define REDIAL_MOST_NS (8 * LS_NS_PER_S)
-#define ASK_MOST_NS    (4 * LS_NS_PER_S)
 
 struct link *link_find(ls_node *node, const char *endpoint)
 {
@@ -61,12 +60,9 @@ static int challenge(ls_node *node, struct link *link)
                      true);
 }
 
-/* Only the last question may be answered, and who is far away answers late. */
 static void ask_again(ls_node *node, struct link *link)
 {
     uint8_t topic[WIRE_TOPIC_MAX];
-    if (link->peer == NULL && link->ask_ns < ASK_MOST_NS)
-        link->ask_ns *= 2;
     (void)subscribe(link, topic, wire_topic_challenge(topic, link->challenge),
                     false);
     (void)challenge(node, link);
@@ -331,6 +327,10 @@ static void redial(ls_node *node, struct link *link)
     link->redial_ns *= 2;
     if (link->redial_ns > REDIAL_MOST_NS)
         link->redial_ns = REDIAL_MOST_NS;
+    /* Only the last question may be answered, and who is far away answers
+     * late: the oftener it was dialled in vain, the longer it is given. */
+    if (link->ask_ns < link->redial_ns / 4)
+        link->ask_ns = link->redial_ns / 4;
     ls_log_debug("bus: dialling %s anew", link->endpoint);
     transport_link_close(&link->transport, false);
     if (open_link(node, link) == LS_OK)

@@ -17,8 +17,8 @@
  * moment. */
 #define LINK_REDIAL_KEYS_NS (25 * LS_NS_PER_MS)
 /* A proof is published once, to whoever asks; one that is lost is asked for
- * again, after so long, and until one comes then twice as long, with a challenge
- * of its own, since the old one is in force. */
+ * again, after so long at first, with a challenge of its own, since the old one
+ * is in force. */
 #define LINK_ASK_NS      (LS_NS_PER_S / 2)
 #define LINK_ASK_SOON_NS (50 * LS_NS_PER_MS)
 
