@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "outlet.h"
+
 /* Why writing to stdout failed first, an errno; 0: it has not. stdout is one
  * for the process, and so is this. */
 static int failed;
@@ -41,6 +43,8 @@ int output_flush(void)
     if ((fflush(stdout) != 0 || ferror(stdout)) && failed == 0)
         failed = errno != 0 ? errno : EIO;
     if (failed == 0)
+        failed = outlet_failed();
+    if (failed == 0)
         return LS_OK;
     return failed == EPIPE
                ? ls_error(LS_ECLOSED, "nobody reads stdout any more")
@@ -50,6 +54,7 @@ int output_flush(void)
 
 int output_end(int exit_code)
 {
+    outlet_drain();
     const int status = output_flush();
     if (status == LS_EIO)
         (void)fprintf(stderr, "lockstep: %s\n", ls_error_text());

@@ -21,6 +21,8 @@
 #include "lockstep/log.h"
 #include "lockstep/runtime.h"
 
+#include "outlet.h"
+
 #define DRAIN_MS 200
 
 enum { READ, WRITE };
@@ -60,6 +62,7 @@ static void read_lines(void *arg)
         if (n > 0 && line[n - 1] == '\n')
             line[n - 1] = '\0';
         supervisor_note_line(self->watcher, self->index, line);
+        outlet_await_room();
     }
     free(line);
     (void)fclose(file);

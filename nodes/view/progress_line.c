@@ -9,12 +9,13 @@
  *   is not looked at beyond trying again after a signal. */
 #include "progress_line.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "outlet.h"
 
 enum {
     TEXT_BYTES = 1001,
@@ -37,26 +38,13 @@ struct progress_line {
     char drawn[DRAWN_BYTES];
 };
 
-static void write_all(int fd, const char *bytes, size_t size)
-{
-    while (size > 0) {
-        const ssize_t n = write(fd, bytes, size);
-        if (n < 0 && errno != EINTR)
-            return;
-        if (n > 0) {
-            bytes += n;
-            size -= (size_t)n;
-        }
-    }
-}
-
 /* In one write, so that lines of several processes do not mix. */
 static void put(const progress_line *progress, const char *before,
                 const char *text, const char *after)
 {
     char line[DRAWN_BYTES + 16];
     const int n = snprintf(line, sizeof line, "%s%s%s", before, text, after);
-    write_all(progress->fd, line, (size_t)n);
+    outlet_write(progress->fd, line, (size_t)n);
 }
 
 static size_t columns_of(const progress_line *progress)

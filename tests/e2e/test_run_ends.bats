@@ -301,14 +301,35 @@ reports() {
     [ -s out/cartpole/1/policy.msgpack ]
 }
 
+# stop_reading: what the run writes does not fit into its pipe any more.
+stop_reading() {
+    exec 9>run.out
+    yes "" | dd bs=4096 count=1000 iflag=fullblock oflag=nonblock >&9 \
+        2>/dev/null || true
+    exec 9>&-
+}
+
+@test "while nobody reads what a run writes, it is watched over as ever" {
+    begin
+    stop_reading
+    kill -9 "${nodes[2]}"
+    all_go
+    stderr_has run "was killed by signal 9"
+    [ -d "/proc/${pid_of[run]}" ]
+    finish run # which reads
+    [ "$code" -eq 1 ]
+    [[ $rest == *'"event":"failed","node":2,'* ]]
+    last_line "$rest"
+    [ "$(field event)" = summary ]
+    [ "$(field exit_code)" = 1 ]
+}
+
 # bats test_tags=slow
 @test "nobody reads what a run writes: told to end, it does" {
     [ "$LOCKSTEP_SANITIZE" != thread ] ||
         skip "this sanitizer flushes stdout at _exit()"
     begin
-    exec 9>run.out
-    dd if=/dev/zero bs=4096 count=1000 oflag=nonblock >&9 2>/dev/null || true
-    exec 9>&-
+    stop_reading
     kill "${pid_of[run]}"
     code=0
     wait "${pid_of[run]}" || code=$?

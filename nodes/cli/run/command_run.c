@@ -11,6 +11,7 @@
 #include "command_run.h"
 #include "compose.h"
 #include "node_output.h"
+#include "outlet.h"
 #include "output.h"
 #include "processes.h"
 #include "render.h"
@@ -25,7 +26,7 @@ static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 #define N_ENDS (sizeof ends / sizeof ends[0])
 
 /* A run that was told to end, or is out of time, has so long; the supervisor
- * takes less, but it cannot go on while nobody reads what it writes. */
+ * takes less, but then what it wrote waits for somebody who reads it. */
 #define STOP_MS 10000
 
 static const char not_stopped[] =
@@ -106,7 +107,8 @@ static int run_compose(const struct options *options, const struct setup *setup,
 
 /* Watch for signals, run, and say whether anything is left behind. */
 static int run_watched(const struct options *options, const struct setup *setup,
-                       supervisor *watcher, bool *left)
+                       supervisor *watcher, struct run_folder *folder,
+                       bool *done, bool *left)
 {
     ls_signals *signals = NULL, *asks = NULL;
     struct watched watched = {.watcher = watcher};
@@ -114,11 +116,14 @@ static int run_watched(const struct options *options, const struct setup *setup,
     int status = ls_signal_watch_each(&asks, (const int[]){SIGUSR1, SIGUSR2}, 2,
                                       on_ask, &watched);
     if (status == LS_OK)
+        status = outlet_open();
+    if (status == LS_OK)
         status = watchdog_create(&watched.dog, NULL, NULL);
     if (status == LS_OK)
         status = ls_signal_watch(&signals, ends, N_ENDS, on_signal, &watched);
     if (status != LS_OK) {
         watchdog_destroy(&watched.dog);
+        outlet_close();
         ls_signal_unwatch(&asks);
         return command_failed(status);
     }
@@ -136,6 +141,13 @@ static int run_watched(const struct options *options, const struct setup *setup,
                         : run_processes(options, setup, &secret, watcher, left);
         run_secret_end(&secret, &setup->plan);
     }
+    *done = supervisor_is_done(watcher);
+    run_folder_end(folder, *done);
+    /* All of it is done, and only whoever reads is waited for: by what is left
+     * of the time of one that was told to end. */
+    outlet_drain();
+    if (!*left)
+        outlet_close();
     ls_signal_unwatch(&signals);
     watchdog_destroy(&watched.dog);
     ls_signal_unwatch(&asks);
@@ -269,9 +281,7 @@ static int run_plan(const struct options *options, const struct setup *setup,
     if (status == LS_OK) {
         supervisor_set_output(watcher, output);
         command_show_run(shown, folder, &setup->plan);
-        exit_code = run_watched(options, setup, watcher, left);
-        *done = supervisor_is_done(watcher);
-        run_folder_end(folder, *done);
+        exit_code = run_watched(options, setup, watcher, folder, done, left);
     } else {
         exit_code = command_failed(status);
     }
