@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -65,7 +67,7 @@ int output_end(int exit_code)
 
 void output_row(const char *name, const char *text)
 {
-    printf("  %-13s  %s\n", name, text);
+    output_print(stdout, "  %-13s  %s\n", name, text);
 }
 
 struct count_text output_count(int64_t value)
@@ -96,4 +98,25 @@ const char *output_said(const char *said, bool lines, char *to, size_t size)
     }
     to[n] = '\0';
     return to;
+}
+
+/* What there is no memory for is cut off. */
+void output_print(FILE *to, const char *format, ...)
+{
+    char cut[LS_ERROR_TEXT_MAX], *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    const int wanted = vsnprintf(cut, sizeof cut, format, arguments);
+    va_end(arguments);
+    if (wanted >= (int)sizeof cut)
+        text = malloc((size_t)wanted + 1);
+    if (text != NULL) {
+        va_start(arguments, format);
+        (void)vsnprintf(text, (size_t)wanted + 1, format, arguments);
+        va_end(arguments);
+    }
+    char *said = text != NULL ? text : cut;
+    if (wanted > 0) /* in its own place, since it grows no longer by that */
+        (void)fputs(output_said(said, true, said, strlen(said) + 1), to);
+    free(text);
 }

@@ -6,6 +6,7 @@
 #include "fsm_kinds.h"
 #include "json.h"
 #include "lockstep/place.h"
+#include "output.h"
 #include "plan.h"
 #include "plan_lease.h"
 
@@ -32,10 +33,10 @@ static void print_node(const struct plan *plan, size_t index,
                        const struct row *row, int width)
 {
     const struct plan_node *node = &plan->nodes[index];
-    printf("  %4u  %-11s  %-*s  ", (unsigned)node->id,
-           plan_role_names[node->role], width, row->listens);
+    output_print(stdout, "  %4u  %-11s  %-*s  ", (unsigned)node->id,
+                 plan_role_names[node->role], width, row->listens);
     if (row->attaches[0] != '\0')
-        printf("%s", row->attaches);
+        output_print(stdout, "%s", row->attaches);
     else if (index != plan->first)
         printf("node %u", (unsigned)plan->nodes[plan->first].id);
     else
@@ -161,7 +162,7 @@ static void print_security(const struct plan *plan)
     const struct plan_security *security = &plan->security;
     printf("%s", plan_security_text(plan));
     if (security->keys != NULL)
-        printf(" (%s)", security->keys);
+        output_print(stdout, " (%s)", security->keys);
     print_hosts("; only from ", &security->allow);
     print_hosts("; not from ", &security->deny);
     printf("\n\n");
@@ -189,8 +190,9 @@ static int print_table(const struct plan *plan)
         const int length = (int)strlen(row.listens);
         width = length > width ? length : width;
     }
-    printf("%s is right: job %s, seed %llu, plugin %s\n", plan->path, plan->job,
-           (unsigned long long)plan->seed, plan->plugin);
+    output_print(stdout, "%s is right: job %s, seed %llu, plugin %s\n",
+                 plan->path, plan->job, (unsigned long long)plan->seed,
+                 plan->plugin);
     printf("%zu node%s, %s over %s; ", plan->n_nodes,
            plan->n_nodes == 1 ? "" : "s",
            plan_topology_names[plan->world.topology == LS_TOPOLOGY_STAR],

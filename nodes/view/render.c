@@ -286,15 +286,15 @@ void render_run(render *self, const struct render_run *run)
 {
     self->resumes = run->lives > 0;
     if (run->lives > 0)
-        (void)fprintf(stderr,
-                      "lockstep: resuming the interrupted run in %s; "
-                      "--fresh begins another\n",
-                      run->folder);
+        output_print(stderr,
+                     "lockstep: resuming the interrupted run in %s; "
+                     "--fresh begins another\n",
+                     run->folder);
     if (run->behind != NULL)
-        (void)fprintf(stderr,
-                      "lockstep: a new run, in %s; the one in %s stays as it "
-                      "is\n",
-                      run->folder, run->behind);
+        output_print(stderr,
+                     "lockstep: a new run, in %s; the one in %s stays as it "
+                     "is\n",
+                     run->folder, run->behind);
     (void)fflush(stderr);
     if (self->json != NULL)
         render_json_run(self, run);
@@ -311,7 +311,7 @@ void render_policy(render *self, const struct render_policy *policy)
         self->iteration = 0;
     if (self->progress != NULL)
         progress_line_clear(self->progress);
-    (void)fprintf(stderr, "lockstep: %s\n", policy->text);
+    output_print(stderr, "lockstep: %s\n", policy->text);
     (void)fflush(stderr);
     if (self->json != NULL)
         render_json_policy(self, policy);
@@ -323,9 +323,10 @@ void render_failed(render *self, const struct render_failure *failure)
     if (self->progress != NULL)
         progress_line_end(self->progress);
     self->failed = true;
-    (void)fprintf(stderr, "%slockstep:%s %s\n",
+    (void)fprintf(stderr, "%slockstep:%s ",
                   self->colour_err ? "\033[1;31m" : "",
-                  self->colour_err ? "\033[0m" : "", failure->text);
+                  self->colour_err ? "\033[0m" : "");
+    output_print(stderr, "%s\n", failure->text);
     if (failure->n_lines > 0)
         (void)fprintf(stderr, "  its last lines:\n");
     for (size_t i = 0; i < failure->n_lines; i++)
@@ -339,7 +340,7 @@ void render_stuck(render *self, size_t index, const char *text)
 {
     if (self->progress != NULL)
         progress_line_clear(self->progress);
-    (void)fprintf(stderr, "  %s\n", text);
+    output_print(stderr, "  %s\n", text);
     if (self->json != NULL)
         render_json_stuck(self, index, text);
 }
@@ -347,7 +348,7 @@ void render_stuck(render *self, size_t index, const char *text)
 void render_remark(render *self, const char *text)
 {
     (void)self;
-    (void)fprintf(stderr, "  %s\n", text);
+    output_print(stderr, "  %s\n", text);
 }
 
 /* After a failure: what is left of the run. */
@@ -355,17 +356,17 @@ static void show_remains(const render *self)
 {
     const struct report *lead = &self->nodes[self->lead].last;
     if (lead->weights[0] != '\0')
-        (void)fprintf(stderr,
-                      "  the weights after %s update%s, %s env steps, are in "
-                      "%s\n",
-                      output_count(lead->train_iter).text,
-                      lead->train_iter == 1 ? "" : "s",
-                      output_count(lead->env_step).text, lead->weights);
+        output_print(stderr,
+                     "  the weights after %s update%s, %s env steps, are in "
+                     "%s\n",
+                     output_count(lead->train_iter).text,
+                     lead->train_iter == 1 ? "" : "s",
+                     output_count(lead->env_step).text, lead->weights);
     if (lead->unsaved[0] != '\0')
-        (void)fprintf(stderr,
-                      "  the weights after %s update%s are not saved: %s\n",
-                      output_count(lead->train_iter).text,
-                      lead->train_iter == 1 ? "" : "s", lead->unsaved);
+        output_print(stderr,
+                     "  the weights after %s update%s are not saved: %s\n",
+                     output_count(lead->train_iter).text,
+                     lead->train_iter == 1 ? "" : "s", lead->unsaved);
 }
 
 bool render_is_unread(const render *self)

@@ -212,7 +212,7 @@ static void print_losses(const render *self)
         const char *at = self->nodes[i].last.losses;
         while (at[0] != '\0') {
             const size_t size = strcspn(at, "\n");
-            printf("  %-13s  %.*s\n", "", (int)size, at);
+            output_print(stdout, "  %-13s  %.*s\n", "", (int)size, at);
             at += size + (at[size] != '\0' ? 1 : 0);
         }
     }

@@ -180,9 +180,8 @@ void status_view_clear(struct status_view *view)
 /* A text that another process has sent: nothing in it is for the terminal. */
 static void put(FILE *to, const char *text)
 {
-    for (; *text != '\0'; text++)
-        (void)fputc((unsigned char)*text < ' ' || *text == 127 ? '?' : *text,
-                    to);
+    char said[LS_ERROR_TEXT_MAX];
+    (void)fputs(output_said(text, false, said, sizeof said), to);
 }
 
 static void put_column(FILE *to, const char *text, int width)

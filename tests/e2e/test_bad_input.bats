@@ -79,6 +79,27 @@ refused() {
         --set nodes.1.role=colector
 }
 
+@test "nothing that a file says steers the terminal" {
+    cat >bad.yaml <<'END'
+job: job
+plugin: "\e[31mp"
+nodes: [{role: learner}, {role: collector}, {role: evaluator}]
+END
+    refused 78 'bad.yaml:2:9: there is no plugin "?[31mp"' check bad.yaml
+    cp bad.yaml $'\e[2J.yaml'
+    refused 78 '?[2J.yaml:2:9: ' check $'\e[2J.yaml'
+    cat >keys.yaml <<'END'
+job: job
+plugin: cartpole
+out: "\e[31m"
+nodes: [{role: learner}, {role: collector}, {role: evaluator}]
+stop: {env_step: 1}
+END
+    run "$LOCKSTEP" run keys.yaml --timeout 60
+    says "/1/policy.msgpack"
+    [[ $output != *$'\e'* ]]
+}
+
 @test "a missing plugin: where was looked" {
     refused 78 'there is no plugin "nothing"' run good.yaml \
         --set plugin=nothing

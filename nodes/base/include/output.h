@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "lockstep/status.h"
 
@@ -34,7 +35,12 @@ int output_end(int exit_code);
  * lines: newlines stay. size: of `to`; the rest is cut off. Returns to. */
 const char *output_said(const char *said, bool lines, char *to, size_t size);
 
-/* A line of a summary. */
+/* fprintf() of a text with such words in it: each goes through output_said(),
+ * with its newlines. */
+void output_print(FILE *to, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A line of a summary; of text as output_said() has it. */
 void output_row(const char *name, const char *text);
 
 /* A whole number with its thousands apart. */

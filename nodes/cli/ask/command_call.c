@@ -7,6 +7,7 @@
 #include "client.h"
 #include "command.h"
 #include "json.h"
+#include "output.h"
 
 /* What is asked, and of whom. */
 struct question {
@@ -168,8 +169,8 @@ static int exit_code_of(const struct ls_call_result *result)
 static void explain(const struct ls_call_result *result,
                     const struct plan_node *node, const char *name)
 {
-    (void)fprintf(stderr, "lockstep: node %" PRIu32 " (%s): %s: %s\n", node->id,
-                  plan_role_names[node->role], name, result->text);
+    output_print(stderr, "lockstep: node %" PRIu32 " (%s): %s: %s\n", node->id,
+                 plan_role_names[node->role], name, result->text);
 }
 
 static int show(const struct ls_call_result *result, bool json)

@@ -329,8 +329,7 @@ static int fail(const struct target *target, int status)
     const char *report = target->has_setup ? setup_report(&target->setup) : "";
     if (status != LS_ECONFIG || report[0] == '\0')
         return command_failed(status);
-    (void)fprintf(stderr, "%s%s", report,
-                  report[strlen(report) - 1] == '\n' ? "" : "\n");
+    command_print_report(report);
     return ls_status_exit_code(status);
 }
 

@@ -7,18 +7,17 @@
 
 int command_failed(int status)
 {
-    char text[LS_ERROR_TEXT_MAX];
-    (void)output_said(ls_error_text(), true, text, sizeof text);
-    (void)fprintf(stderr, "lockstep: %s\n",
-                  text[0] != '\0' ? text : ls_status_sentence(status));
+    const char *text = ls_error_text();
+    output_print(stderr, "lockstep: %s\n",
+                 text[0] != '\0' ? text : ls_status_sentence(status));
     return ls_status_exit_code(status);
 }
 
 void command_print_report(const char *report)
 {
     const size_t length = strlen(report);
-    (void)fprintf(stderr, "%s%s", report,
-                  report[length - 1] == '\n' ? "" : "\n");
+    output_print(stderr, "%s%s", report,
+                 report[length - 1] == '\n' ? "" : "\n");
 }
 
 int command_setup(struct setup *out, const struct options *options)

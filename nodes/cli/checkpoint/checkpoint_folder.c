@@ -174,9 +174,8 @@ static int find_best(const struct checkpoint_folder *folder, const char *metric,
             *epoch = epochs[i];
         if (status != LS_EPROTO && status != LS_ENOENT)
             continue;
-        (void)fprintf(stderr,
-                      "lockstep: epoch %" PRId64 " is passed over: %s\n",
-                      epochs[i], ls_error_text());
+        output_print(stderr, "lockstep: epoch %" PRId64 " is passed over: %s\n",
+                     epochs[i], ls_error_text());
         status = LS_OK;
     }
     free(epochs);

@@ -5,11 +5,12 @@
 
 #include "checkpoint_folder.h"
 #include "json.h"
+#include "output.h"
 
 static void name_damage(void *self, const char *text)
 {
     (void)self;
-    (void)fprintf(stderr, "lockstep: %s\n", text);
+    output_print(stderr, "lockstep: %s\n", text);
 }
 
 static int print_json(int64_t epoch, const struct checkpoint_health *health,

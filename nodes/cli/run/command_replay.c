@@ -11,6 +11,7 @@
 #include "command.h"
 #include "command_run.h"
 #include "json.h"
+#include "output.h"
 #include "version.h"
 
 /* As much as a configuration may be. */
@@ -107,10 +108,10 @@ int record_end(struct tape_about *about, const struct options *options,
     about->done = done;
     const int status = tape_join(options->record, about);
     if (status != LS_OK) {
-        (void)fprintf(stderr,
-                      "lockstep: the recording is not written, and what the "
-                      "nodes wrote of it is in %s.node-*: %s\n",
-                      options->record, ls_error_text());
+        output_print(stderr,
+                     "lockstep: the recording is not written, and what the "
+                     "nodes wrote of it is in %s.node-*: %s\n",
+                     options->record, ls_error_text());
         exit_code = exit_code != 0 ? exit_code : 1;
     }
     uint64_t bytes = 0;

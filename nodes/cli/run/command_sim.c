@@ -252,8 +252,8 @@ static int tell(struct shown *shown, const struct sweep_options *what,
     if (status != LS_OK)
         return command_failed(status);
     if (result->violated) {
-        (void)fprintf(stderr, "lockstep: seed %" PRIu64 ": %s\n", result->seed,
-                      result->text);
+        output_print(stderr, "lockstep: seed %" PRIu64 ": %s\n", result->seed,
+                     result->text);
         const char *needed = shown->options->minimize != NULL
                                  ? minimize(shown, what, result)
                                  : NULL;
