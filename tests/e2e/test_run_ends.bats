@@ -111,6 +111,15 @@ begin() {
     [ "$code" -eq 130 ]
 }
 
+@test "a plugin that hangs before any node runs is bounded by --timeout" {
+    local fault
+    for fault in 'hang in init' 'hang in fini'; do
+        run "$LOCKSTEP" run faulty.yaml --timeout 1 --set "env.fault=$fault"
+        [ "$status" -eq 124 ]
+        says "the plugin did not return in time (--timeout) from its init or fini"
+    done
+}
+
 # The same one at once would not be a second.
 @test "a second signal does not wait for a node that hangs" {
     start run run faulty.yaml --json --set env.fault=hang

@@ -38,6 +38,21 @@ static int64_t timeout_ms(const struct options *options)
     return (int64_t)(options->timeout_s * 1000.0);
 }
 
+/* Before nodes run there is no supervisor, and --timeout is for what a plugin
+ * does in its init and fini. A signal ends the process then, as any other. */
+static int guard(watchdog **out, const struct options *options)
+{
+    if (options->timeout_s <= 0.0)
+        return LS_OK;
+    const int status = watchdog_create(out, NULL, NULL);
+    if (status == LS_OK)
+        watchdog_set(*out, timeout_ms(options),
+                     ls_status_exit_code(LS_ETIMEDOUT),
+                     "the plugin did not return in time (--timeout) from its "
+                     "init or fini, before any node ran");
+    return status;
+}
+
 struct watched {
     supervisor *watcher; /* borrow */
     watchdog *dog;       /* own */
@@ -315,8 +330,13 @@ static int begin(const struct options *options, struct setup *setup,
 int command_run_once(const struct options *options, struct run_end *end)
 {
     struct setup setup;
+    watchdog *dog = NULL;
     *end = (struct run_end){.done = false};
-    const int status = command_setup(&setup, options);
+    int status = guard(&dog, options);
+    if (status != LS_OK)
+        return command_failed(status);
+    status = command_setup(&setup, options);
+    watchdog_destroy(&dog);
     if (status != LS_OK)
         return ls_status_exit_code(status);
     if (options->as != AS_THREADS &&

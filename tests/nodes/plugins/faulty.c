@@ -20,9 +20,22 @@
 #include "lockstep/plugin.h"
 #include "lockstep/runtime.h"
 
-enum fault { NONE, FAIL, CRASH, QUIT, HANG, NOT_FINITE, STAY, SAY, EXIT };
-static const char *const faults[] = {"none", "fail", "crash", "quit", "hang",
-                                     "nan",  "stay", "say",   "exit", NULL};
+enum fault {
+    NONE,
+    FAIL,
+    CRASH,
+    QUIT,
+    HANG,
+    NOT_FINITE,
+    STAY,
+    SAY,
+    EXIT,
+    HANG_IN_INIT, /* whoever has it, and does not wait for a step */
+    HANG_IN_FINI
+};
+static const char *const faults[] = {
+    "none", "fail", "crash", "quit",         "hang",         "nan",
+    "stay", "say",  "exit",  "hang in init", "hang in fini", NULL};
 
 struct env {
     enum fault fault;
@@ -66,6 +79,13 @@ static void meeting_leave(void)
     ls_mutex_fini(&meeting.lock);
 }
 
+static void hang(void)
+{
+    (void)fprintf(stderr, "faulty: about to hang\n");
+    for (;;)
+        (void)pause();
+}
+
 static int env_init(void *env, ls_config_section *config, uint64_t seed)
 {
     struct env *self = env;
@@ -79,14 +99,9 @@ static int env_init(void *env, ls_config_section *config, uint64_t seed)
     (void)snprintf(self->slow, sizeof self->slow, "%s", slow);
     const char *prize = ls_config_string(config, "prize", "");
     (void)snprintf(self->prize, sizeof self->prize, "%s", prize);
+    if (self->fault == HANG_IN_INIT)
+        hang();
     return self->together > 0 ? meeting_join() : LS_OK;
-}
-
-static void hang(void)
-{
-    (void)fprintf(stderr, "faulty: about to hang\n");
-    for (;;)
-        (void)pause();
 }
 
 static void fini(void *state)
@@ -97,7 +112,8 @@ static void fini(void *state)
 static void env_fini(void *env)
 {
     const struct env *self = env;
-    if (self->fault == STAY && self->n_steps >= self->at)
+    if ((self->fault == STAY && self->n_steps >= self->at) ||
+        self->fault == HANG_IN_FINI)
         hang();
     if (self->together > 0)
         meeting_leave();
@@ -144,6 +160,8 @@ static int go_wrong(enum fault fault)
     case NONE:
     case NOT_FINITE:
     case STAY:
+    case HANG_IN_INIT:
+    case HANG_IN_FINI:
         break;
     }
     return LS_OK;
