@@ -111,6 +111,16 @@ begin() {
     [ "$code" -eq 130 ]
 }
 
+# Its stdin is not that of the run.
+@test "what is wrong where a node runs only is told by the run, with its exit code" {
+    run --separate-stderr "$LOCKSTEP" run /dev/stdin --json --timeout 60 \
+        <"$cartpole"
+    [ "$status" -eq 78 ]
+    [[ $stderr == *'(learner, pid '*' failed: /dev/stdin:1:1: missing key "'* ]]
+    last_line "$output"
+    [ "$(field exit_code)" = 78 ]
+}
+
 @test "a plugin that hangs before any node runs is bounded by --timeout" {
     local fault
     for fault in 'hang in init' 'hang in fini'; do

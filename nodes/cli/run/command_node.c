@@ -242,15 +242,33 @@ static int check_endpoints(const struct hosted *hosted,
                     plan_role_names[plan->nodes[plan->first].role], first);
 }
 
+/* Before all that can fail: `run` is to be told of that. */
+static int open_pipe(struct hosted *hosted, const struct options *options)
+{
+    if (options->report_fd < 0)
+        return LS_OK;
+    const int status = report_pipe_create(&hosted->pipe, options->report_fd);
+    if (status == LS_OK)
+        hosted->told = report_pipe_sink(hosted->pipe);
+    return status;
+}
+
+/* It fails before it runs; ls_error_text() says why, and so does its stderr. */
+static void report_early(const struct hosted *hosted,
+                         const struct options *options, int status)
+{
+    struct report report = report_of(options->id, REPORT_FAILED);
+    if (hosted->pipe == NULL)
+        return;
+    report.status = status;
+    (void)snprintf(report.text, sizeof report.text, "%s", ls_error_text());
+    hosted->told.put(hosted->told.self, &report);
+}
+
 static int make_sink(struct hosted *hosted, const struct options *options)
 {
-    if (options->report_fd >= 0) {
-        const int status =
-            report_pipe_create(&hosted->pipe, options->report_fd);
-        if (status == LS_OK)
-            hosted->told = report_pipe_sink(hosted->pipe);
-        return status;
-    }
+    if (hosted->pipe != NULL)
+        return LS_OK;
     hosted->told = (struct report_sink){show_report, hosted};
     return render_create(&hosted->shown, &hosted->setup.plan, options->json,
                          hosted->index, NULL);
@@ -464,8 +482,10 @@ static int go(struct hosted *hosted, const struct options *options, bool *done)
     int status = watchdog_create(&hosted->dog, say_stuck, hosted);
     if (status == LS_OK)
         status = ls_signal_watch(&signals, ends, n_ends, on_signal, hosted);
-    if (status != LS_OK)
+    if (status != LS_OK) {
+        report_early(hosted, options, status);
         return command_failed(status);
+    }
     status = node_run_go(hosted->run);
     ls_signal_unwatch(&signals);
     int exit_code = ls_status_exit_code(status);
@@ -527,6 +547,8 @@ int command_node(const struct options *options)
     int status = follow_parent(options->parent);
     if (status == LS_OK)
         status = ls_mutex_init(&hosted.looking, ls_runtime_threads());
+    if (status == LS_OK)
+        status = open_pipe(&hosted, options);
     /* Before there are other threads, which the signal would kill through. */
     ls_signals *asks = NULL;
     if (status == LS_OK)
@@ -536,7 +558,9 @@ int command_node(const struct options *options)
         return command_failed(status);
     status = command_setup(&hosted.setup, options);
     if (status != LS_OK) {
+        report_early(&hosted, options, status);
         ls_signal_unwatch(&asks);
+        report_pipe_destroy(&hosted.pipe);
         ls_mutex_fini(&hosted.looking);
         return ls_status_exit_code(status);
     }
@@ -545,6 +569,8 @@ int command_node(const struct options *options)
     else
         command_warn(&hosted.setup.plan);
     status = prepare(&hosted, options);
+    if (status != LS_OK)
+        report_early(&hosted, options, status);
     bool done = false;
     const int exit_code =
         status == LS_OK ? go(&hosted, options, &done) : command_failed(status);
