@@ -42,6 +42,23 @@ static void path_of(const ls_vault *vault, const char *file,
 
 /* What may be removed ---------------------------------------------------- */
 
+static bool is_folder(const char *path)
+{
+    char inside[LS_PATH_MAX + 2];
+    (void)snprintf(inside, sizeof inside, "%s/.", path);
+    return ls_file_exists(inside);
+}
+
+/* A folder in its place is damage, as other bytes are. A file that the system
+ * does not give may be whole. */
+static int open_to_read(ls_file **out, const char *path)
+{
+    const int status = ls_file_open(out, path, 0);
+    return status == LS_EIO && is_folder(path)
+               ? vault_damaged(path, "it is a folder")
+               : status;
+}
+
 /* The manifest that an entry has now. Errors: as vault_manifest_read(), and
  * LS_ENOENT there is no such entry. */
 static int look_at(const ls_vault *vault, const char *name,
@@ -50,7 +67,7 @@ static int look_at(const ls_vault *vault, const char *name,
     char path[LS_PATH_MAX];
     ls_file *file;
     path_of(vault, name, path);
-    int status = ls_file_open(&file, path, 0);
+    int status = open_to_read(&file, path);
     if (status != LS_OK)
         return status;
     status = vault_manifest_read(file, path, name, out);
@@ -293,6 +310,8 @@ int ls_vault_drop(ls_vault *vault, const char *name)
     path_of(vault, name, path);
     struct vault_manifest *old = old_shards(vault, name);
     status = ls_file_remove(path);
+    if (status == LS_EIO && is_folder(path))
+        status = ls_folder_remove(path);
     if (status == LS_OK && old != NULL)
         remove_shards(vault, name, old->shards, old->n);
     free(old);
@@ -350,7 +369,7 @@ static int open_shard(ls_vault_reader *reader, size_t at)
     if (shard->file[0] == '\0')
         return LS_OK;
     shard_path(reader, at, path);
-    int status = ls_file_open(&reader->files[at], path, 0);
+    int status = open_to_read(&reader->files[at], path);
     if (status == LS_OK)
         status = ls_file_size(reader->files[at], &size);
     return status == LS_OK && size != shard->told.size
@@ -395,7 +414,7 @@ static int open_all(ls_vault_reader *reader, uint64_t *missed)
     char path[LS_PATH_MAX];
     size_t missing = 0;
     path_of(reader->vault, reader->name, path);
-    int status = ls_file_open(&reader->entry, path, 0);
+    int status = open_to_read(&reader->entry, path);
     if (status != LS_OK)
         return status;
     status = vault_manifest_read(reader->entry, path, reader->name,

@@ -515,6 +515,29 @@ TEST(another_entry_is_none_of_this_checkpoint)
     state_free(&node);
 }
 
+TEST(a_folder_in_the_place_of_a_file_is_damage)
+{
+    static const char *const names[] = {"n1.000002", "manifest.000002"};
+    const struct place *place = *state;
+    struct node_state node;
+    char path[512];
+    ls_checkpoints *checkpoints = open_one(place);
+    state_make(&node, 0);
+    save_epoch(checkpoints, 1, &node);
+    save_epoch(checkpoints, 2, &node);
+    for (size_t i = 0; i < 2; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", place->folder, names[i]);
+        assert_ok(ls_file_remove(path));
+        assert_ok(ls_folder_make(path));
+        falls_back(checkpoints, names[i]);
+        assert_fails(ls_checkpoints_verify(checkpoints, 2, NULL), LS_EPROTO);
+        assert_error_has("it is a folder");
+    }
+    assert_ok(ls_checkpoints_rewind(checkpoints, 1));
+    assert_ok(ls_checkpoints_close(&checkpoints));
+    state_free(&node);
+}
+
 TEST(without_a_valid_one_there_is_none)
 {
     const struct place *place = *state;

@@ -218,7 +218,9 @@ typedef void ls_checkpoint_passed_fn(void *self, int64_t epoch,
  * before:    only earlier ones; LS_CHECKPOINT_NONE: any.
  * elsewhere: entries may lie elsewhere; false: all must be here.
  * passed:    may be NULL.
- * Errors:    LS_ENOENT there is none. */
+ * Errors:    LS_ENOENT there is none; LS_EIO the system does not give one, as
+ *            for want of a permission: it may be whole, so that an older one is
+ *            not taken in its place. */
 LS_MUST_USE LS_API int ls_checkpoints_newest(ls_checkpoints *checkpoints,
                                              int64_t before, bool elsewhere,
                                              ls_checkpoint_passed_fn *passed,
