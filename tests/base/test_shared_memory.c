@@ -333,8 +333,20 @@ TEST(who_never_answers_is_waited_for_until_the_deadline)
 
 struct generous {
     int listener, ends[2];
-    int memory; /* what it sends as one; and an end of a pipe as a bell */
+    int memory;  /* what it sends as one; and an end of a pipe as a bell */
+    bool scarce; /* one of them can be opened then, and no more */
 };
+
+static void leave_one(void)
+{
+    const int next = dup(STDERR_FILENO);
+    struct rlimit limit;
+    assert_true(next >= 0);
+    close(next);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = (rlim_t)next + 1;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
 
 /* Answers the first that asks. */
 static void send_two(void *self)
@@ -355,20 +367,26 @@ static void send_two(void *self)
     memcpy(CMSG_DATA(header), two, sizeof two);
     char said[LS_MEMORY_KEY_BYTES];
     assert_int_equal(recv(asker, said, sizeof said, 0), sizeof said);
+    if (generous->scarce)
+        leave_one();
     assert_int_equal(sendmsg(asker, &packet, 0), 1);
     close(asker);
     close(generous->ends[1]);
 }
 
 /* Of two descriptors, a memory (-1: an end of a pipe) and an end of a pipe. */
-static void none_is_kept(int memory_fd, const char *why)
+static void none_is_kept(int memory_fd, bool scarce, int status,
+                         const char *why)
 {
     ls_runtime *const runtime = ls_runtime_threads();
-    struct generous generous = {.listener = socket(AF_UNIX, SOCK_SEQPACKET, 0)};
+    struct generous generous = {.listener = socket(AF_UNIX, SOCK_SEQPACKET, 0),
+                                .scarce = scarce};
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     ls_memory *memory = NULL;
     ls_thread *thread = NULL;
+    struct rlimit before;
     char byte;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     strcpy(address.sun_path, path);
     assert_int_equal(
         bind(generous.listener, (struct sockaddr *)&address, sizeof address),
@@ -378,9 +396,10 @@ static void none_is_kept(int memory_fd, const char *why)
     generous.memory = memory_fd < 0 ? generous.ends[1] : memory_fd;
     assert_ok(
         ls_thread_spawn(runtime, &thread, "generous", send_two, &generous));
-    assert_fails(ls_memory_take(&memory, runtime, path, key, 1,
-                                ls_deadline(runtime, 60000)),
-                 LS_EPROTO);
+    const int taken_as = ls_memory_take(&memory, runtime, path, key, 1,
+                                        ls_deadline(runtime, 60000));
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_fails(taken_as, status);
     assert_error_has(why);
     assert_ok(ls_thread_join(&thread, LS_FOREVER));
     assert_int_equal(read(generous.ends[0], &byte, 1), 0); /* no writer */
@@ -392,8 +411,16 @@ static void none_is_kept(int memory_fd, const char *why)
 TEST(of_what_is_no_memory_or_no_bell_nothing_is_kept)
 {
     ls_memory *own = made(ls_runtime_threads(), 100);
-    none_is_kept(-1, "no sealed memory");
-    none_is_kept(own->lent, "no bell");
+    none_is_kept(-1, false, LS_EPROTO, "no sealed memory");
+    none_is_kept(own->lent, false, LS_EPROTO, "no bell");
+    ls_memory_destroy(&own);
+}
+
+/* Its owner would sleep on what is written for it. */
+TEST(a_memory_whose_bell_could_not_be_opened_here_is_refused)
+{
+    ls_memory *own = made(ls_runtime_threads(), 100);
+    none_is_kept(own->lent, true, LS_EUNREACHABLE, path);
     ls_memory_destroy(&own);
 }
 

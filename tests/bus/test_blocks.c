@@ -1,10 +1,12 @@
 /* Payloads of 64 KiB and more between nodes of one host go through shared
  * memory: whole, in order, and counted; what cannot goes as it always did. */
 #include <sched.h>
+#include <sys/stat.h>
 
 #include "blocks_inside.h"
 #include "delivery.h"
 #include "lockstep/random.h"
+#include "security_fixture.h"
 #include "test.h"
 #include "world_fixture.h"
 
@@ -182,6 +184,56 @@ TEST(reliable_ones_too)
 TEST(over_ipc_too_and_to_several_at_once)
 {
     payloads_are_shared("ipc", 3, LS_DELIVERY_BLOCK);
+}
+
+/* ---- what fails once ---------------------------------------------------- */
+
+enum met { NOT_YET, SHARES, GIVEN_UP };
+
+static enum met meets(const struct pair_of *p, uint32_t id)
+{
+    ls_node *const node = p->world.at[0].node;
+    transport_lock(node->transport);
+    struct peer *const peer = world_find(node, id);
+    assert_non_null(peer);
+    (void)blocks_is_pair(node, peer);
+    const struct block_pair *const pair = peer->blocks;
+    enum met met = NOT_YET;
+    if (pair != NULL && pair->lends)
+        met = SHARES;
+    else if (pair != NULL && pair->tried && !pair->busy && pair->memory == NULL)
+        met = GIVEN_UP;
+    transport_unlock(node->transport);
+    return met;
+}
+
+static enum met await_met(const struct pair_of *p, uint32_t id)
+{
+    const int64_t deadline = long_deadline();
+    enum met met;
+    while ((met = meets(p, id)) != SHARES && met != GIVEN_UP) {
+        assert_true(ls_now(ls_runtime_threads()) < deadline);
+        (void)sched_yield();
+    }
+    return met;
+}
+
+/* Where others may write, nothing is offered. */
+TEST(what_fails_with_one_peer_is_tried_anew_with_the_next)
+{
+    char above[] = "/tmp/lockstep-test-XXXXXX", there[64];
+    assert_non_null(mkdtemp(above));
+    (void)snprintf(there, sizeof there, "%s/lockstep", above);
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", above, 1), 0);
+    struct pair_of *p = pair_start(3, "tcp", 64 * MIB);
+    assert_int_equal(chmod(there, 0777), 0);
+    assert_int_equal(await_met(p, 2), GIVEN_UP);
+    assert_int_equal(chmod(there, 0700), 0);
+    assert_int_equal(await_met(p, 3), SHARES);
+    assert_int_equal(meets(p, 2), GIVEN_UP); /* in these lives */
+    pair_end(p);
+    remove_folder(above);
+    assert_int_equal(unsetenv("XDG_RUNTIME_DIR"), 0);
 }
 
 /* ---- what goes as it always did ---------------------------------------- */

@@ -56,7 +56,7 @@ struct block_pair *blocks_pair(ls_node *node, struct peer *peer)
 {
     struct blocks *blocks;
     if (peer->blocks != NULL || !may_share(node, peer) ||
-        (blocks = get(node)) == NULL || blocks->broken)
+        (blocks = get(node)) == NULL)
         return peer->blocks;
     blocks_reap(node);
     unsigned place = 0;
@@ -208,9 +208,8 @@ bool blocks_draft(ls_node *node, enum block_use use, size_t size,
                   struct block_draft *out)
 {
     struct blocks *const blocks = node->blocks;
-    bool there = !blocks->broken &&
-                 block_pool_take(&blocks->pool, use, size, &out->slot);
-    if (!there && !blocks->broken) {
+    bool there = block_pool_take(&blocks->pool, use, size, &out->slot);
+    if (!there) {
         blocks_reap(node); /* of those who have died it need not wait */
         there = block_pool_take(&blocks->pool, use, size, &out->slot);
     }
@@ -242,8 +241,8 @@ bool blocks_fill(ls_node *node, const struct block_draft *draft,
     if (has_pages)
         return true;
     transport_lock(node->transport);
-    if (status != LS_OK)
-        blocks->broken = true;
+    if (status != LS_OK) /* the next one may find some */
+        node->figures.stats.blocks_full++;
     else if (draft->offset <= *reserved && draft->offset + size > *reserved)
         *reserved = draft->offset + size;
     transport_unlock(node->transport);

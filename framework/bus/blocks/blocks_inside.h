@@ -87,7 +87,6 @@ struct blocks {
     int64_t offer_until;
     char folder[LS_OFFER_PATH_BYTES];
     struct block_notice own;
-    bool broken; /* there is no memory, or no more of it */
     struct block_pool pool;
     size_t reserved[2];                      /* what lies below has pages; of
                                               * each half, by its use */

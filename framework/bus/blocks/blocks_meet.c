@@ -7,6 +7,9 @@
  * - An offer ends as soon as all have answered that are to take it, or will
  *   not: a process that is killed leaves a socket behind, which lies in the
  *   folder until somebody makes an offer there later.
+ * - What fails, as for want of descriptors or of room in memory, is given up
+ *   for this pair, that is for these lives of the two. The next pair tries it
+ *   anew.
  * - To take memory may wait for another process, so a thread does it that has
  *   nothing else to do. It is begun with the first pair. */
 #include <stdio.h>
@@ -195,6 +198,8 @@ static int make_memory(ls_node *node)
         status = transport_lend_bell(node->transport, blocks->memory);
     if (status == LS_OK)
         set_own(blocks, node->runtime);
+    else
+        ls_memory_destroy(&blocks->memory);
     return status;
 }
 
@@ -253,6 +258,14 @@ static struct block_notice begin_to_read(ls_node *node, struct block_pair *pair,
                                  .row = pair->place};
 }
 
+/* With ls_error_text(); lock held. */
+static void give_up(struct block_pair *pair)
+{
+    ls_log_warn("bus: node %u and this one share no memory: %s", pair->id,
+                ls_error_text());
+    pair->offered = pair->tried = true;
+}
+
 /* The lock is held, but while something may wait. */
 static void offer_to(ls_node *node, struct block_pair *pair)
 {
@@ -265,10 +278,9 @@ static void offer_to(ls_node *node, struct block_pair *pair)
     const int status = begin_offer(blocks);
     if (status == LS_OK)
         say(node, pair->id, &notice);
-    else
-        ls_log_warn("bus: no shared memory: %s", ls_error_text());
     transport_lock(node->transport);
-    blocks->broken = status != LS_OK;
+    if (status != LS_OK)
+        give_up(pair);
 }
 
 /* Pages for what is written there, so that it cannot fail. */
@@ -305,7 +317,7 @@ static void take_from(ls_node *node, struct block_pair *pair)
 
 static struct block_pair *next_pair(const struct blocks *blocks)
 {
-    for (unsigned i = 0; i < BLOCK_READERS && !blocks->broken; i++) {
+    for (unsigned i = 0; i < BLOCK_READERS; i++) {
         struct block_pair *const pair = blocks->pairs[i];
         if (pair != NULL && !pair->over &&
             ((pair->wanted && !pair->offered) ||
@@ -317,19 +329,18 @@ static struct block_pair *next_pair(const struct blocks *blocks)
 
 static void do_next(ls_node *node, struct block_pair *pair)
 {
-    struct blocks *const blocks = node->blocks;
+    int status = LS_OK;
     pair->busy = true;
-    if (blocks->memory == NULL) {
+    if (node->blocks->memory == NULL) {
         transport_unlock(node->transport);
-        const int status = make_memory(node);
-        if (status != LS_OK)
-            ls_log_warn("bus: no shared memory: %s", ls_error_text());
+        status = make_memory(node);
         transport_lock(node->transport);
-        blocks->broken = status != LS_OK;
     }
-    if (!blocks->broken && !pair->offered)
+    if (status != LS_OK)
+        give_up(pair);
+    else if (!pair->offered)
         offer_to(node, pair);
-    else if (!blocks->broken)
+    else
         take_from(node, pair);
     pair->busy = false;
 }
@@ -381,7 +392,7 @@ void blocks_meet(ls_node *node)
     if (blocks->worker == NULL && !node_is_stopping(node) &&
         ls_thread_spawn(node->runtime, &blocks->worker, "ls-blocks", work,
                         node) != LS_OK)
-        blocks->broken = true;
+        ls_log_warn("bus: no memory is shared for now: %s", ls_error_text());
     ls_cond_signal(&blocks->work);
     bus_look_after(node); /* for the time of the next tick */
 }
