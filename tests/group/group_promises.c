@@ -869,3 +869,39 @@ void promise_memory_is_aligned_and_zeroed(const struct rank_maker *maker,
     assert_null(memory);
     maker->destroy(&ranks);
 }
+
+static int wait_for_the_gone(struct rank *rank)
+{
+    return ls_group_barrier(rank->group, RANK_WAIT_MS);
+}
+
+static int form_with_the_gone(struct rank *rank)
+{
+    return ls_group_form(rank->group, RANK_WAIT_MS);
+}
+
+static void all_but_rank_1_have(const struct ranks *ranks, int status)
+{
+    for (uint32_t i = 0; i < ranks->n; i++) {
+        if (i == 1)
+            continue;
+        assert_int_equal(ranks->at[i].status, status);
+        if (status == LS_EABORTED)
+            assert_int_equal(ranks->at[i].cause, LS_ECLOSED);
+    }
+}
+
+void promise_a_rank_that_is_destroyed_is_missed_at_once(
+    const struct rank_maker *maker, uint32_t n)
+{
+    struct ranks ranks;
+    if (n < 3)
+        return;
+    maker->make(&ranks, n);
+    assert_ok(ls_group_destroy(&ranks.at[1].group));
+    ranks_do_without(&ranks, 2, wait_for_the_gone);
+    all_but_rank_1_have(&ranks, LS_EABORTED);
+    ranks_do_without(&ranks, 2, form_with_the_gone);
+    all_but_rank_1_have(&ranks, LS_EMISMATCH);
+    maker->destroy(&ranks);
+}

@@ -84,7 +84,8 @@ struct rank_maker {
     X(who_leaves_ends_the_generation_for_all)                                  \
     X(wrong_operations_are_refused)                                            \
     X(operations_are_counted)                                                  \
-    X(memory_is_aligned_and_zeroed)
+    X(memory_is_aligned_and_zeroed)                                            \
+    X(a_rank_that_is_destroyed_is_missed_at_once)
 
 #define DECLARE_PROMISE(name)                                                  \
     void promise_##name(const struct rank_maker *maker, uint32_t n);

@@ -43,38 +43,14 @@ TEST(sixteen_threads_do_as_well)
                                              SANITIZED ? 2 : RANKS_MAX);
 }
 
-static int wait_for_the_gone(struct rank *rank)
-{
-    return ls_group_barrier(rank->group, RANK_WAIT_MS);
-}
-
-static int form_with_the_gone(struct rank *rank)
-{
-    return ls_group_form(rank->group, RANK_WAIT_MS);
-}
-
-TEST(a_rank_that_is_destroyed_is_missed_at_once)
-{
-    struct ranks ranks;
-    make_threads(&ranks, 3);
-    assert_ok(ls_group_destroy(&ranks.at[1].group));
-    ranks_do_without(&ranks, 2, wait_for_the_gone);
-    for (uint32_t i = 0; i < 3; i += 2) {
-        assert_int_equal(ranks.at[i].status, LS_EABORTED);
-        assert_int_equal(ranks.at[i].cause, LS_ECLOSED);
-        assert_has(ranks.at[i].text, "rank 1");
-    }
-    ranks_do_without(&ranks, 2, form_with_the_gone);
-    for (uint32_t i = 0; i < 3; i += 2) {
-        assert_int_equal(ranks.at[i].status, LS_ELOST);
-        assert_has(ranks.at[i].text, "rank 1");
-    }
-    destroy_threads(&ranks);
-}
-
 static int form_briefly(struct rank *rank)
 {
     return ls_group_form(rank->group, 20);
+}
+
+static int form_later(struct rank *rank)
+{
+    return ls_group_form(rank->group, RANK_WAIT_MS);
 }
 
 TEST(a_generation_that_not_all_form_fails_for_those_who_do)
@@ -86,7 +62,7 @@ TEST(a_generation_that_not_all_form_fails_for_those_who_do)
         assert_int_equal(ranks.at[i].status, LS_ETIMEDOUT);
         assert_has(ranks.at[i].text, "rank 2");
     }
-    ranks_do(&ranks, form_with_the_gone);
+    ranks_do(&ranks, form_later);
     assert_int_equal(ls_group_generation(ranks.at[2].group), 2);
     destroy_threads(&ranks);
 }

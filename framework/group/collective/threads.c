@@ -589,7 +589,8 @@ static void fail_forming(struct team *team, uint32_t rank)
         if (!team->members[i].forms)
             line_add(&line, "%s rank %" PRIu32, n++ == 0 ? ":" : ",", i);
     }
-    set_end(&team->formed, gone != NULL ? LS_ELOST : LS_ETIMEDOUT, line.text);
+    set_end(&team->formed, gone != NULL ? LS_EMISMATCH : LS_ETIMEDOUT,
+            line.text);
     end_forming(team);
 }
 

@@ -112,7 +112,8 @@ LS_MUST_USE LS_API int ls_group_create(ls_group **out, ls_node *node,
  * Operations that were started must have been destroyed.
  * wait_ms: how long to wait for the others.
  * Errors:  in all alike, as those of operations: LS_ETIMEDOUT, LS_ELOST,
- *          LS_EMISMATCH, LS_EABORTED; LS_EUNREACHABLE a member wants
+ *          LS_EABORTED; LS_EMISMATCH also: a rank has destroyed its handle;
+ *          LS_EUNREACHABLE a member wants
  *          LS_GROUP_ROOM_ALWAYS, and they share no memory: the text says why;
  *          LS_ECLOSED; LS_ESTATE an operation is not destroyed; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_group_form(ls_group *group, int wait_ms);
