@@ -404,6 +404,7 @@ TEST(a_buffer_beyond_alloc_bytes_is_refused_in_all)
         const struct member *const m = &rooms.members[i];
         assert_true(m->status == LS_ELIMIT ||
                     (m->status == LS_EABORTED && m->cause == LS_ELIMIT));
+        assert_has(m->text, "alloc_bytes");
     }
     together(&rooms, pass_barrier);
     all_end_with(&rooms, LS_OK, "");

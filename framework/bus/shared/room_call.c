@@ -158,6 +158,14 @@ static void read_name(const ls_room *room, unsigned place, unsigned slot,
             *c = '?';
 }
 
+/* What one member gave up for, itself or another one. */
+static const char *reason(const ls_room *room, int status)
+{
+    return status == LS_ELIMIT && strcmp(room->call.kind, "alloc") == 0
+               ? "its alloc_bytes, of struct ls_room_options, are used up"
+               : ls_status_sentence(status);
+}
+
 int room_failed(ls_room *room, int status)
 {
     const struct room_core *const core = &room->core;
@@ -176,7 +184,7 @@ int room_failed(ls_room *room, int status)
         status != LS_ETIMEDOUT && status != LS_EABORTED)
         return ls_error(own_status(room, status),
                         "room \"%s\", %s: node %u (this one): %s", room->name,
-                        what, who, ls_status_sentence(status));
+                        what, who, reason(room, status));
     if (status == LS_ELOST)
         return ls_error(status, "room \"%s\", %s: %s is lost", room->name, what,
                         nodes);
@@ -186,7 +194,7 @@ int room_failed(ls_room *room, int status)
                         "had not come",
                         room->name, what, who, nodes);
     (void)ls_error(LS_EABORTED, "room \"%s\", %s: node %u has failed: %s",
-                   room->name, what, who, ls_status_sentence(status));
+                   room->name, what, who, reason(room, status));
     ls_error_set_cause(status);
     return LS_EABORTED;
 }
