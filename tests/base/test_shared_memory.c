@@ -332,7 +332,8 @@ TEST(who_never_answers_is_waited_for_until_the_deadline)
 }
 
 struct generous {
-    int listener, ends[2];
+    int listener, ends[2], asker; /* open until it is joined: what is closed
+                                   * leaves room */
     int memory;  /* what it sends as one; and an end of a pipe as a bell */
     bool scarce; /* one of them can be opened then, and no more */
 };
@@ -361,6 +362,7 @@ static void send_two(void *self)
     struct cmsghdr *const header = CMSG_FIRSTHDR(&packet);
     const int two[2] = {generous->memory, generous->ends[1]};
     const int asker = accept(generous->listener, NULL, NULL);
+    generous->asker = asker;
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(sizeof two);
@@ -370,8 +372,6 @@ static void send_two(void *self)
     if (generous->scarce)
         leave_one();
     assert_int_equal(sendmsg(asker, &packet, 0), 1);
-    close(asker);
-    close(generous->ends[1]);
 }
 
 /* Of two descriptors, a memory (-1: an end of a pipe) and an end of a pipe. */
@@ -402,6 +402,8 @@ static void none_is_kept(int memory_fd, bool scarce, int status,
     assert_fails(taken_as, status);
     assert_error_has(why);
     assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    close(generous.asker);
+    close(generous.ends[1]);
     assert_int_equal(read(generous.ends[0], &byte, 1), 0); /* no writer */
     close(generous.ends[0]);
     close(generous.listener);

@@ -557,14 +557,17 @@ static void disturb(struct story *story)
     ls_runtime *runtime = ls_simulation_runtime(story->simulation);
     while (!have_all_formed(story))
         ls_rest_until(runtime, ls_now(runtime) + LS_NS_PER_MS / 4);
+    /* Through memory all of it is over within a few milliseconds. */
+    const bool hurries = story->kind->shares && story->kind->returns;
+    const int64_t beat = hurries ? LS_NS_PER_MS / 20 : LS_NS_PER_MS;
     uint32_t kills = story->kind->kills ? (uint32_t)draw(story, 3) : 0;
     const uint32_t most =
         story->kind->returns ? (story->n - 1) / 2 : story->n - 1;
     if (kills > most)
         kills = most;
     for (int i = 0; i < 12; i++) {
-        ls_rest_until(runtime, ls_now(runtime) +
-                                   (int64_t)draw(story, 20) * LS_NS_PER_MS);
+        ls_rest_until(runtime,
+                      ls_now(runtime) + (int64_t)draw(story, 20) * beat);
         trouble(story);
         if (kills > 0 && draw(story, 4) == 0) {
             kill_one(story);
