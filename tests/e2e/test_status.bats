@@ -209,12 +209,12 @@ becomes() {
     event n0 '"progress"'
     kill -TERM "${pid_of[n1]}"
     finish n1
-    [ "$code" -eq 0 ]
+    [ "$code" -eq 0 ] || { echo "n1: $code: $err" >&2; false; }
     kill -TERM "${pid_of[n0]}" "${pid_of[n2]}"
     local name
     for name in n0 n2; do
         finish $name
-        [ "$code" -eq 0 ]
+        [ "$code" -eq 0 ] || { echo "$name: $code: $err" >&2; false; }
     done
     [ "$(grep -c ended out/job/1/record)" -eq 0 ]
     rm n?.out
