@@ -12,14 +12,14 @@ struct seeds {
     uint64_t first, end; /* the one after the last */
 };
 
-/* From 1 on, `n` of them; under a sanitizer one in twenty: what it looks for is in
+/* From 1 on, `n` of them; under a sanitizer a tenth: what it looks for is in
  * the paths, most of which the first seeds take. */
 static inline struct seeds seeds_of(uint64_t n)
 {
     const char *first = getenv("SEED"), *count = getenv("SEEDS");
     struct seeds seeds = {.first = 1};
     if (SANITIZED)
-        n = n / 20 + 1;
+        n = n / 10 + 1;
     if (first != NULL) {
         seeds.first = strtoull(first, NULL, 10);
         n = 1;
