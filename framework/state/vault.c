@@ -311,7 +311,10 @@ int ls_vault_drop(ls_vault *vault, const char *name)
     struct vault_manifest *old = old_shards(vault, name);
     status = ls_file_remove(path);
     if (status == LS_EIO && is_folder(path))
-        status = ls_folder_remove(path);
+        status = ls_folder_remove(path) == LS_OK
+                     ? LS_OK
+                     : ls_error(LS_EIO, "%s: it is a folder, and is not empty",
+                                path);
     if (status == LS_OK && old != NULL)
         remove_shards(vault, name, old->shards, old->n);
     free(old);

@@ -204,12 +204,17 @@ TEST(what_the_system_refuses_is_named)
     struct store_blob blob;
     in_folder(place, name, path);
     assert_int_equal(mkdir(path, 0777), 0);
-    assert_fails(store_get(store, &name, 1, &blob, 0), LS_EIO);
+    make_file(place, "folder/file");
+    assert_fails(store_get(store, &name, 1, &blob, 0), LS_EPROTO);
     assert_error_has(path);
-    assert_fails(store_drop(store, name, 0), LS_EIO);
+    assert_fails(store_drop(store, name, 0), LS_EIO); /* it is not empty */
     const struct store_put put = {.name = name, .data = "x", .size = 1};
     assert_fails(store_put(store, &put), LS_EIO);
     assert_int_equal(n_files(place), 1);
+    in_folder(place, "folder/file", path);
+    assert_int_equal(remove(path), 0);
+    assert_ok(store_drop(store, name, 0));
+    assert_int_equal(n_files(place), 0);
     store_close(&store);
     make_file(place, "file");
     (void)snprintf(inner, sizeof inner, "%s/file/sub", place->folder);

@@ -66,7 +66,9 @@ LS_MUST_USE LS_API int ls_vault_put(ls_vault *vault, const char *name,
 LS_MUST_USE LS_API int ls_vault_get(ls_vault *vault, const char *name,
                                     size_t most, void **data, size_t *size);
 
-/* Remove an entry, even a damaged one. Errors: LS_ENOENT there is none. */
+/* Remove an entry, even a damaged one, or an empty folder in its place.
+ * Errors: LS_ENOENT there is none; LS_EIO the system refuses, as it does for a
+ *         folder with something in it. */
 LS_API int ls_vault_drop(ls_vault *vault, const char *name);
 
 /* Call fn with each name of a file that may be an entry, in no order, until fn
