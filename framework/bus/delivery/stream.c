@@ -21,6 +21,8 @@ static int64_t patience(const struct stream_sender *s)
     const int64_t under_way = (int64_t)(s->sent_bytes - s->acked_bytes);
     int64_t patience =
         2 * (s->round_trip != 0 ? s->round_trip : under_way * STREAM_BYTE_NS);
+    if (patience < s->round_trip + 4 * s->spread)
+        patience = s->round_trip + 4 * s->spread;
     if (patience < s->patience)
         patience = s->patience;
     if (patience < STREAM_RESEND_NS)
@@ -164,18 +166,19 @@ const struct stream_item *stream_next(struct stream_sender *s, int64_t now,
 
 /* One has arrived, `now`. The time of what was transmitted more than once says
  * nothing: which of them came is not known, and a cut may lie between (Karn;
- * RFC 6298, section 3). Nor is it ever too short: it may well be too long,
- * since acknowledgements are lost, too. */
+ * RFC 6298, section 3). Nor is it ever too short: it may be too long, `late`,
+ * after an acknowledgement that was lost, and counts then only if it is less.
+ * It differs, on a busy host by much, so both the mean and how far they are
+ * from it are kept (section 2). */
 static void measure(struct stream_sender *s, const struct stream_item *item,
                     int64_t now, bool late)
 {
     const int64_t took = now - item->sent_at;
-    const bool sooner = took < s->round_trip;
-    if (item->again || (late && !sooner))
+    if (item->again || (late && took >= s->round_trip))
         return;
-    s->round_trip = s->round_trip == 0 || s->patience != 0 || sooner
-                        ? took
-                        : (7 * s->round_trip + took) / 8;
+    const bool first = s->round_trip == 0 || s->patience != 0;
+    s->spread = first ? 0 : (3 * s->spread + llabs(took - s->round_trip)) / 4;
+    s->round_trip = first ? took : (7 * s->round_trip + took) / 8;
     s->patience = 0;
 }
 

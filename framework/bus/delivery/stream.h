@@ -64,6 +64,7 @@ struct stream_sender {
     size_t again_bytes;               /* transmitted again, this time round */
     int64_t interval, resend_at;      /* LS_FOREVER: nothing is under way */
     int64_t round_trip;               /* smoothed; 0: not known yet */
+    int64_t spread;   /* how far round trips are from it, smoothed */
     int64_t patience; /* what repeats taught, until a round trip is known */
     uint64_t taught;  /* what was transmitted before teaches no more */
 };

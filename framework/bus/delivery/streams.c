@@ -242,11 +242,12 @@ void streams_acknowledged(ls_node *node, struct peer *peer,
         ls_take(LS_TAKES_STREAM_ACK_OTHER_LIFE);
         return;
     }
+    /* Not that of the loop, which is from before it waited for this. */
+    const int64_t now = ls_now(node->runtime);
     if (streams == NULL ||
-        !stream_acknowledge(&streams->out, &ack, node->loop.now, parcel_free,
-                            NULL))
+        !stream_acknowledge(&streams->out, &ack, now, parcel_free, NULL))
         return;
-    pace_arrived(&streams->pace, streams->out.acked_bytes, node->loop.now);
+    pace_arrived(&streams->pace, streams->out.acked_bytes, now);
     transmit(node, peer, streams);
     if (streams->latest_waits)
         latest_offer(node, peer);
