@@ -179,6 +179,37 @@ static int print_leases(const struct plan *plan)
     return status;
 }
 
+/* Whether others are to be elsewhere, and it listens to its own host only. */
+static bool is_shut_in(const struct row *row)
+{
+    return plan_endpoint_is_local(row->endpoints.bind) &&
+           plan_endpoint_is_local(row->listens) && row->attaches[0] != '\0' &&
+           !plan_endpoint_is_local(plan_address_endpoint(row->attaches));
+}
+
+/* It may be right: on the host that it attaches to. */
+static int print_shut_in(const struct plan *plan)
+{
+    struct row row;
+    size_t n = 0;
+    for (size_t i = 0; i < plan->n_nodes; i++) {
+        const int status = make_row(plan, i, &row);
+        if (status != LS_OK)
+            return status;
+        if (is_shut_in(&row))
+            printf("%s%u", n++ == 0 ? "\nbeware: node " : ", ",
+                   (unsigned)plan->nodes[i].id);
+    }
+    if (n != 0)
+        printf(" listen%s to %s own host only, and attach%s to an address of "
+               "the network.\nOn another host nobody could dial %s: write "
+               "`host: ADDRESS` instead, or start\n%s with --bind "
+               "tcp://ADDRESS:PORT\n",
+               n == 1 ? "s" : "", n == 1 ? "its" : "their", n == 1 ? "es" : "",
+               n == 1 ? "it" : "them", n == 1 ? "it" : "each");
+    return LS_OK;
+}
+
 static int print_table(const struct plan *plan)
 {
     struct row row;
@@ -206,6 +237,9 @@ static int print_table(const struct plan *plan)
             return status;
         print_node(plan, i, &row, width);
     }
+    const int status = print_shut_in(plan);
+    if (status != LS_OK)
+        return status;
     if (plan_is_service(plan))
         print_service(plan);
     print_sizes(plan);

@@ -1,5 +1,6 @@
 /* Starting: how it fails, and what it then says. */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "lockstep/security.h"
@@ -53,6 +54,23 @@ TEST(who_answers_and_cannot_come_back_is_named)
                  LS_EUNREACHABLE);
     assert_error_has("node 3 answers, and has not come here, to "
                      "tcp://127.0.0.1:1");
+    ls_node_destroy(&there);
+}
+
+TEST(who_has_told_it_that_there_is_no_way_back_is_named_once)
+{
+    struct ls_node_options options = usual(3);
+    options.heartbeat_ms = 10;
+    options.silence_ms = 40;
+    ls_node *there = started(&options);
+    options = usual(7);
+    options.world_size = 2;
+    options.start_timeout_ms = 500;
+    options.advertise = "tcp://127.0.0.1:1";
+    assert_fails(start_with(&options, ls_node_endpoint(there)),
+                 LS_EUNREACHABLE);
+    assert_error_has("node 3 answers, and has not come here");
+    assert_null(strstr(ls_error_text(), "does not reach"));
     ls_node_destroy(&there);
 }
 

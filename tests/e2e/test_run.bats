@@ -261,6 +261,25 @@ when stop.env_step (3000) ended the run: raise that, or lower evaluator.solved \
     [[ $output == '{"job":"cartpole"'*'"role":"evaluator"'* ]]
 }
 
+@test "check warns of a node that nobody on another host could dial" {
+    cat >job.yaml <<END
+job: j
+plugin: cartpole
+world: {insecure: true}
+nodes:
+  - {role: learner, host: 198.18.77.1}
+  - {role: collector, count: 2}
+  - {role: evaluator, host: 198.18.77.2}
+END
+    run -0 --separate-stderr "$LOCKSTEP" check job.yaml
+    says "beware: node 1, 2 listen to their own host only"
+    says "write \`host: ADDRESS\`"
+    run -0 --separate-stderr "$LOCKSTEP" check job.yaml --set nodes.1.host=box
+    [[ $output != *beware* ]]
+    run -0 --separate-stderr "$LOCKSTEP" check "$cartpole"
+    [[ $output != *beware* ]]
+}
+
 @test "help teaches, version tells" {
     run "$LOCKSTEP" --help
     [ "$status" -eq 0 ]

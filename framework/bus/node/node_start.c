@@ -263,16 +263,19 @@ static int not_formed(ls_node *node, bool hopeless)
     /* Who waits for others cannot know whom it has refused. Who has an address
      * of theirs learns there what is wrong: a stranger changes nothing. */
     bool mismatch = refusal[0] != '\0' && alone && n == 0;
+    bool said = false; /* what a hint of them would say, in more words */
     for (size_t i = 0; i < n; i++) {
         char why[256];
         const bool shut_out = explain(node, &silent[i], why, sizeof why);
         append_silent(node, &text, &silent[i], why);
+        said = said || (silent[i].answers && silent[i].refusal[0] == '\0');
         mismatch =
             mismatch || (alone && (shut_out || silent[i].refusal[0] != '\0'));
     }
     if (refusal[0] != '\0')
         append(&text, "; refused: %s", refusal);
-    if (hint[0] != '\0')
+    if (hint[0] != '\0' &&
+        !(said && node->options.topology == LS_TOPOLOGY_MESH))
         append(&text, "; %s", hint);
     if (!hopeless)
         snprintf(within, sizeof within, " within %d ms",
