@@ -883,6 +883,19 @@ TEST(who_is_there_is_bounded)
 
 /* ---- who answers ------------------------------------------------------- */
 
+/* As one at this address, which was dialled as node 2. */
+static int answers_at(struct machine *a, const char *endpoint, uint32_t id,
+                      uint64_t life)
+{
+    struct member *out = NULL;
+    const struct answer answer = {.id = id,
+                                  .incarnation = life,
+                                  .expected = true,
+                                  .as = 2,
+                                  .endpoint = endpoint};
+    return membership_answers(&a->m, &answer, a->now, &out);
+}
+
 static int answers(struct machine *a, uint32_t id, uint64_t life,
                    struct member *before)
 {
@@ -896,6 +909,23 @@ static int answers(struct machine *a, uint32_t id, uint64_t life,
     const int status = membership_answers(&a->m, &answer, a->now, &out);
     assert_int_equal(out != NULL, status == LS_OK);
     return status;
+}
+
+TEST(one_that_is_away_is_gone_when_another_answers_at_its_address)
+{
+    struct machine *a = machine();
+    char here[LS_ENDPOINT_MAX + 1];
+    (void)ready(a, 2, FIRST);
+    (void)snprintf(here, sizeof here, "%s", of(a, 2)->endpoint);
+    assert_fails(answers_at(a, here, 3, FIRST), LS_EPROTO);
+    assert_int_equal(of(a, 2)->state, LS_MEMBER_READY); /* it is here */
+    broke(a, 2, FIRST);
+    assert_fails(answers(a, 3, FIRST, NULL), LS_EPROTO); /* elsewhere */
+    assert_int_equal(of(a, 2)->state, LS_MEMBER_READY);
+    assert_fails(answers_at(a, here, 3, FIRST), LS_EPROTO);
+    assert_int_equal(of(a, 2)->state, LS_MEMBER_LOST);
+    assert_int_equal(of(a, 2)->reason, LS_ELOST);
+    end(a);
 }
 
 TEST(who_answers_is_who_was_dialled)

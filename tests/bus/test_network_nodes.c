@@ -413,7 +413,7 @@ static ls_node *begin_on(ls_host *host, uint32_t id, const char *attach)
     options.bind = id == 0 ? "tcp://127.0.0.1:21500" : "tcp://127.0.0.1:21501";
     options.attach = &attach;
     options.n_attach = attach == NULL ? 0 : 1;
-    options.world_size = id + 1;
+    options.world_size = id == 0 ? 1 : 2;
     options.runtime = ls_host_runtime(host);
     options.shared_bytes = 0;
     assert_ok(ls_node_create(&node, &options));
@@ -457,6 +457,39 @@ TEST(reliable_events_are_not_sent_again_where_nothing_is_lost)
         net_close(&net);
     }
     assert_true(resent < 25);
+}
+
+static void resume_soon(void *arg)
+{
+    struct net *net = arg;
+    net_rest(net, 30);
+    ls_host_resume(net->hosts[0]);
+}
+
+/* While the first stands still, another takes the port of one that was killed:
+ * whoever asks there finds somebody. */
+static void take_its_port(struct net *net)
+{
+    ls_thread *thread = NULL;
+    ls_node *node = begin_on(net->hosts[0], 0, NULL);
+    ls_node *other = begin_on(net->hosts[1], 1, ls_node_endpoint(node));
+    net_rest(net, 1000);
+    ls_host_pause(net->hosts[0]);
+    ls_network_kill(net->network, net->hosts[1]);
+    assert_ok(ls_thread_spawn(ls_simulation_runtime(net->simulation), &thread,
+                              "resume", resume_soon, net));
+    const int64_t since = net_now(net);
+    ls_node *next = begin_on(net->hosts[2], 2, ls_node_endpoint(node));
+    assert_true(net_now(net) - since < 200 * LS_NS_PER_MS);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    ls_node_destroy(&next);
+    ls_node_destroy(&other);
+    ls_node_destroy(&node);
+}
+
+TEST(who_takes_the_address_of_one_that_was_killed_is_met_at_once)
+{
+    net_run(NULL, take_its_port);
 }
 
 /* Long before its window is full. */

@@ -399,6 +399,32 @@ int64_t links_tick(ls_node *node, int64_t now)
 
 /* ---- ending ------------------------------------------------------------ */
 
+/* Another that is there, and says to be at this address; NULL: nobody. */
+static const struct member *heir(const ls_node *node, const struct link *link)
+{
+    for (size_t i = 0; i < node->world.n; i++) {
+        const struct member *member = node->world.at[i];
+        if (member_hears(member) && member->via == NULL &&
+            strcmp(member->endpoint, link->endpoint) == 0)
+            return member;
+    }
+    return NULL;
+}
+
+/* It is dialled anew, at once, as the one that is there now. */
+static void bequeath(const ls_node *node, struct link *link,
+                     const struct member *to)
+{
+    link->peer->link = NULL;
+    link->peer->member.linked = false;
+    link->peer = NULL;
+    link->known = true;
+    link->id = to->id;
+    link->hearsay = false;
+    link->redial_ns = first_redial(node);
+    link->heard_at = node->loop.now - link->redial_ns;
+}
+
 /* Whoever leaves waits until all others have taken their presence back: that
  * says that all it sent has been received. An address that the user gave is
  * kept for who comes back to it, as nobody else may know where this node is;
@@ -406,6 +432,12 @@ int64_t links_tick(ls_node *node, int64_t now)
  * still has to see this node. */
 void link_retire(ls_node *node, struct link *link, bool left)
 {
+    const struct member *next =
+        left || link->peer == NULL ? NULL : heir(node, link);
+    if (next != NULL) {
+        bequeath(node, link, next);
+        return;
+    }
     link->closing = link->closing || !link->attached;
     if (!left || link->withdrawn)
         return;

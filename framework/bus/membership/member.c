@@ -4,7 +4,8 @@
  *   SEEN --present, heard, it lists this node, and is listed--> READY
  *   READY --its presence is gone--> READY, away --it is back--> READY
  *   READY --farewell--> LEFT
- *   READY --silent for too long, or nobody listens at its address--> LOST
+ *   READY --silent for too long, or nobody, or another, listens at its
+ *           address--> LOST
  *
  * That it is listed before it is ready here keeps the order on its connection:
  * it reads that it is, and so can be ready too, before anything that is sent to

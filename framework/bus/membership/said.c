@@ -50,16 +50,29 @@ static int settle_life(struct membership *m, struct member *member,
     return LS_OK;
 }
 
+/* Another answers where one that is away was: who has its address listens there
+ * in its place, so it has gone, as when nobody does. */
+static void note_replaced(struct membership *m, const struct answer *answer,
+                          int64_t now)
+{
+    struct member *member = membership_find(m, answer->as);
+    if (member != NULL && member->via == NULL && member->away_at != 0 &&
+        strcmp(member->endpoint, answer->endpoint) == 0)
+        membership_apply(m, member, member_is_lost(member, LS_ELOST), now);
+}
+
 int membership_answers(struct membership *m, const struct answer *answer,
                        int64_t now, struct member **out)
 {
     if (answer->id == m->options.id && answer->incarnation == m->incarnation)
         return ls_error(LS_ESTATE, "it is this node itself");
-    if (answer->expected && answer->id != answer->as)
+    if (answer->expected && answer->id != answer->as) {
+        note_replaced(m, answer, now);
         return ls_error(LS_EPROTO,
                         "node %u answers there, not node %u: see `advertise` "
                         "of that one",
                         answer->id, answer->as);
+    }
     if (answer->id == m->options.id)
         return membership_own_id(m, answer->incarnation, answer->endpoint);
     struct member *member = membership_note(m, answer->id, answer->incarnation);
