@@ -131,6 +131,20 @@ TEST(an_unknown_key_is_shown_with_the_nearest)
         "    |     ^\n");
 }
 
+TEST(a_key_that_stands_elsewhere_is_shown_with_its_place)
+{
+    ls_config *config = parse("patience: 1\n"
+                              "peers: [{}]\n");
+    ls_config_section *const root = ls_config_root(config);
+    (void)ls_config_int(root, "steps", 0, 0, 9);
+    assert_int_equal(ls_config_n_sections(root, "peers"), 1);
+    (void)ls_config_int(ls_config_item(root, "peers", 0), "patience", 0, 0, 9);
+    assert_reported(&config, "t.yaml:1:1: unknown key \"patience\"; did you "
+                             "mean \"peers.0.patience\"?\n"
+                             "  1 | patience: 1\n"
+                             "    | ^\n");
+}
+
 TEST(a_key_near_to_none_is_shown_with_those_known)
 {
     ls_config *config = parse("speed: 1\n");

@@ -46,6 +46,11 @@ refused() {
     refused 78 'did you mean "max_steps"?' run good.yaml
 }
 
+@test "a key of another section" {
+    refused 78 'did you mean "world.start_timeout_s"?' check good.yaml \
+        --set start_timeout_s=3
+}
+
 @test "a wrong type, and a value out of range" {
     refused 78 'must be a whole number' run good.yaml \
         --set collector.steps=many

@@ -215,6 +215,19 @@ void ls_config_accept_all(ls_config_section *section)
     section->accept_all = true;
 }
 
+/* The section at or below this one in which the key is known; NULL: none. */
+static const ls_config_section *home_of(const ls_config_section *section,
+                                        const char *key)
+{
+    if (is_asked(section, key))
+        return section;
+    const ls_config_section *home = NULL;
+    for (const ls_config_section *below = section->children;
+         below != NULL && home == NULL; below = below->next)
+        home = home_of(below, key);
+    return home;
+}
+
 static void note_unknown_key(const ls_config_section *section,
                              const struct config_entry *entry)
 {
@@ -225,6 +238,16 @@ static void note_unknown_key(const ls_config_section *section,
         ls_config_note(section->config, &entry->place,
                        "unknown key \"%s\"; did you mean \"%s\"?", key.text,
                        nearest);
+        return;
+    }
+    const ls_config_section *const home =
+        home_of(&section->config->top, entry->key);
+    if (home != NULL) { /* right, but for where it stands */
+        const struct path_text path =
+            path_of(home, entry->key, LS_CONFIG_NO_INDEX);
+        ls_config_note(section->config, &entry->place,
+                       "unknown key \"%s\"; did you mean \"%s\"?", key.text,
+                       path.text);
         return;
     }
     char known[200] = "";
