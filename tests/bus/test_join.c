@@ -42,19 +42,27 @@ TEST(silent_addresses_and_missing_ids_are_named)
     assert_error_has("inproc://nobody");
 }
 
-TEST(who_answers_and_cannot_come_back_is_named)
+/* One attaches to this node, which cannot dial it back: it is told so, once. */
+static void attach_without_a_way_back(const struct ls_node_options *to,
+                                      int timeout_ms)
 {
-    struct ls_node_options options = usual(3);
-    ls_node *there = started(&options);
-    options = usual(7);
+    ls_node *there = started(to);
+    struct ls_node_options options = usual(7);
     options.world_size = 2;
-    options.start_timeout_ms = 300;
+    options.start_timeout_ms = timeout_ms;
     options.advertise = "tcp://127.0.0.1:1";
     assert_fails(start_with(&options, ls_node_endpoint(there)),
                  LS_EUNREACHABLE);
     assert_error_has("node 3 answers, and has not come here, to "
                      "tcp://127.0.0.1:1");
+    assert_null(strstr(ls_error_text(), "does not reach"));
     ls_node_destroy(&there);
+}
+
+TEST(who_answers_and_cannot_come_back_is_named)
+{
+    const struct ls_node_options options = usual(3);
+    attach_without_a_way_back(&options, 300);
 }
 
 TEST(who_has_told_it_that_there_is_no_way_back_is_named_once)
@@ -62,16 +70,7 @@ TEST(who_has_told_it_that_there_is_no_way_back_is_named_once)
     struct ls_node_options options = usual(3);
     options.heartbeat_ms = 10;
     options.silence_ms = 40;
-    ls_node *there = started(&options);
-    options = usual(7);
-    options.world_size = 2;
-    options.start_timeout_ms = 500;
-    options.advertise = "tcp://127.0.0.1:1";
-    assert_fails(start_with(&options, ls_node_endpoint(there)),
-                 LS_EUNREACHABLE);
-    assert_error_has("node 3 answers, and has not come here");
-    assert_null(strstr(ls_error_text(), "does not reach"));
-    ls_node_destroy(&there);
+    attach_without_a_way_back(&options, 500);
 }
 
 TEST(a_host_that_cannot_be_resolved_is_named)

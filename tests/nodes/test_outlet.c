@@ -2,6 +2,7 @@
  * streams are one for the process. */
 #include "outlet.h"
 
+#include "exit_code.h"
 #include "test.h"
 
 #include <errno.h>
@@ -27,21 +28,6 @@ enum { LINES = 20000 }; /* more than a pipe holds */
         if (!(condition))                                                      \
             _exit(__LINE__ % 250 + 1);                                         \
     } while (0)
-
-/* The exit code of a process that does this: 0, or what line of it failed. */
-static int code_of(void (*body)(void))
-{
-    const pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        body();
-        _exit(0);
-    }
-    int how;
-    assert_int_equal(waitpid(pid, &how, 0), pid);
-    assert_true(WIFEXITED(how));
-    return WEXITSTATUS(how);
-}
 
 /* What fd writes goes into a pipe; its other end is returned. */
 static int into_pipe(int fd)
@@ -106,7 +92,7 @@ static void prints_to_late_reader(void)
 
 TEST(whoever_writes_goes_on_while_nobody_reads_and_a_late_reader_has_all)
 {
-    assert_int_equal(code_of(prints_to_late_reader), 0);
+    assert_int_equal(exit_code_of(prints_to_late_reader), 0);
 }
 
 static void writes_all_ways(void)
@@ -139,7 +125,7 @@ static void writes_all_ways(void)
 
 TEST(stderr_its_descriptor_and_the_log_keep_their_order)
 {
-    assert_int_equal(code_of(writes_all_ways), 0);
+    assert_int_equal(exit_code_of(writes_all_ways), 0);
 }
 
 static void writes_to_nobody(void)
@@ -162,7 +148,7 @@ static void writes_to_nobody(void)
 
 TEST(that_nobody_reads_any_more_is_known_once_it_is_written)
 {
-    assert_int_equal(code_of(writes_to_nobody), 0);
+    assert_int_equal(exit_code_of(writes_to_nobody), 0);
 }
 
 static void awaits_room(void)
@@ -187,7 +173,7 @@ static void awaits_room(void)
 
 TEST(who_passes_on_much_waits_until_it_is_read)
 {
-    assert_int_equal(code_of(awaits_room), 0);
+    assert_int_equal(exit_code_of(awaits_room), 0);
 }
 
 static int child_of_a_fork(void)
@@ -218,5 +204,5 @@ static void forks(void)
 
 TEST(what_a_forked_child_says_is_written_by_itself)
 {
-    assert_int_equal(code_of(forks), 0);
+    assert_int_equal(exit_code_of(forks), 0);
 }

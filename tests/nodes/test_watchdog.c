@@ -1,4 +1,5 @@
 /* Each case is a process of its own, which the dog ends. */
+#include "exit_code.h"
 #include "test.h"
 #include "watchdog.h"
 
@@ -8,7 +9,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { MOST_MS = 60000, CODE = 7, OTHER_CODE = 8, WORDS_CODE = 9 };
@@ -27,21 +27,6 @@ static watchdog *create(watchdog_say *say, void *self)
     return dog;
 }
 
-/* The exit code of a process that does this. */
-static int code_of(void (*body)(void))
-{
-    const pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        body();
-        _exit(0);
-    }
-    int how;
-    assert_int_equal(waitpid(pid, &how, 0), pid);
-    assert_true(WIFEXITED(how));
-    return WEXITSTATUS(how);
-}
-
 static void hangs(void)
 {
     watchdog_set(create(NULL, NULL), 1, CODE, "it hung");
@@ -50,7 +35,7 @@ static void hangs(void)
 
 TEST(who_hangs_is_ended)
 {
-    assert_int_equal(code_of(hangs), CODE);
+    assert_int_equal(exit_code_of(hangs), CODE);
 }
 
 static void hang_too(void *self, const char *text)
@@ -68,7 +53,7 @@ static void hangs_while_it_says_so(void)
 
 TEST(nobody_waits_for_the_last_words)
 {
-    assert_int_equal(code_of(hangs_while_it_says_so), CODE);
+    assert_int_equal(exit_code_of(hangs_while_it_says_so), CODE);
 }
 
 static void check_words(void *self, const char *text)
@@ -89,7 +74,7 @@ static void is_set_thrice(void)
 
 TEST(the_earliest_end_counts_with_its_words)
 {
-    assert_int_equal(code_of(is_set_thrice), WORDS_CODE);
+    assert_int_equal(exit_code_of(is_set_thrice), WORDS_CODE);
 }
 
 static void is_called_off(void)
@@ -105,5 +90,5 @@ static void is_called_off(void)
 
 TEST(who_ends_in_time_is_left_alone)
 {
-    assert_int_equal(code_of(is_called_off), OTHER_CODE);
+    assert_int_equal(exit_code_of(is_called_off), OTHER_CODE);
 }
