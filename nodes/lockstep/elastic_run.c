@@ -87,6 +87,7 @@ enum elastic_state elastic_look(const struct plan *plan, size_t self,
 {
     enum elastic_state state = ELASTIC_WHOLE;
     size_t collectors = 0, lost_collector = plan->n_nodes;
+    bool gave_up = false; /* *which has left, for want of somebody else */
     for (size_t i = 0; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         const struct ls_member *member = find_member(members, n, node->id);
@@ -99,9 +100,12 @@ enum elastic_state elastic_look(const struct plan *plan, size_t self,
             lost_collector = i;
         const enum elastic_state mine =
             i == self ? ELASTIC_WHOLE : look_at(plan, self, node, member);
-        if (mine > state) {
+        const bool left = member != NULL && member->state == LS_MEMBER_LEFT;
+        if (mine > state ||
+            (mine == ELASTIC_AWAITS && mine == state && gave_up && !left)) {
             state = mine;
             *which = i;
+            gave_up = left;
         }
     }
     if (state < ELASTIC_BROKEN && collectors == 0 &&

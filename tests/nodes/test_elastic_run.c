@@ -65,6 +65,15 @@ TEST(who_left_with_an_error_is_lost)
     check(ELASTIC_AWAITS, SECOND);
 }
 
+TEST(who_is_lost_decides_and_not_who_gave_up_for_want_of_it)
+{
+    nodes[FIRST].on_loss = nodes[SECOND].on_loss = PLAN_RESTART;
+    become(FIRST, LS_MEMBER_LEFT, LS_ELOST);
+    check(ELASTIC_AWAITS, FIRST);
+    become(SECOND, LS_MEMBER_LOST, LS_ELOST);
+    check(ELASTIC_AWAITS, SECOND);
+}
+
 TEST(who_left_well_has_finished_the_run)
 {
     nodes[FIRST].on_loss = PLAN_RESTART;
