@@ -52,7 +52,7 @@ class Node:                             # another: the link to it, and a stream 
         nodes.append(self)
     def proved(self, who, job):         # the presence last: then all else is in force
         self.who, self.inbox, self.job = who, b"i%d\0" % who[0], job
-        presence = b"~H2/%x/%s/0///%s/%d/%x/" % (self.link, JOB, ENDPOINT, ID, LIFE)
+        presence = b"~H3/%x/%s/0/0///%s/%d/%x/" % (self.link, JOB, ENDPOINT, ID, LIFE)
         listening = b"l%x/%d/greet" % (self.link, ID)
         for topic in b"c\0", b"i%d\0" % ID, b"egreet\0", listening, presence:
             self.sub.subscribe(topic)
@@ -66,7 +66,7 @@ class Node:                             # another: the link to it, and a stream 
                     self.who[1], number, of, len(data), 0, data)
 
 def publish(topic, kind, name, sequence, forms, *more):
-    header = 2, kind, nodes[0].job, ID, LIFE, sequence, 0, name
+    header = 3, kind, nodes[0].job, ID, LIFE, sequence, 0, name
     pub.send(topic + pack("B B I I Q Q B str8 " + forms, *header, *more))
 def heartbeat():
     members = [pack("I Q B i str8 Q Q Q Q Q Q", *node.who, 4 if node.ready else 1, 0,
@@ -87,9 +87,9 @@ def on_subscription():
     begins, topic = frame.bytes[0], frame.bytes[1:]
     if begins and topic[:1] == b"a":
         publish(topic, PROOF, JOB, 0, "bin32", proof(ID, LIFE, ENDPOINT, topic[1:-1]))
-    elif begins and topic[:3] == b"~H2":
+    elif begins and topic[:3] == b"~H3":
         world, id, life, _ = topic.rsplit(b"/", 3)
-        _, _, job, _, _, _, endpoint = world.split(b"/", 6)
+        _, _, job, _, _, _, _, endpoint = world.split(b"/", 7)
         if (job, id) == (JOB, frame.get("User-Id").encode()):
             present[topic] = endpoint, (int(id), int(life, 16))
             if endpoint not in [node.endpoint for node in nodes]:

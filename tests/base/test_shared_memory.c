@@ -693,13 +693,44 @@ TEST(the_usual_folder_is_this_users_alone)
 {
     char out[108];
     assert_int_equal(setenv("XDG_RUNTIME_DIR", folder, 1), 0);
-    assert_ok(ls_offer_folder(ls_runtime_threads(), out, sizeof out));
+    assert_ok(ls_offer_folder(ls_runtime_threads(), out, sizeof out, NULL));
     assert_has(out, folder);
-    assert_ok(ls_offer_folder(ls_runtime_threads(), out, sizeof out));
+    assert_ok(ls_offer_folder(ls_runtime_threads(), out, sizeof out, NULL));
     assert_int_equal(chmod(out, 0777), 0);
-    assert_fails(ls_offer_folder(ls_runtime_threads(), out, sizeof out),
+    assert_fails(ls_offer_folder(ls_runtime_threads(), out, sizeof out, NULL),
                  LS_EIO);
     assert_int_equal(rmdir(out), 0);
+}
+
+static uint64_t host_by(const char *runtime_folder)
+{
+    char out[108];
+    uint64_t host = 0;
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", runtime_folder, 1), 0);
+    assert_ok(ls_offer_folder(ls_runtime_threads(), out, sizeof out, &host));
+    assert_int_equal(rmdir(out), 0);
+    return host;
+}
+
+TEST(those_who_find_one_folder_have_one_number)
+{
+    char within[64], linked[64];
+    (void)snprintf(within, sizeof within, "%s/within", folder);
+    (void)snprintf(linked, sizeof linked, "%s/linked", folder);
+    assert_int_equal(mkdir(within, 0700), 0);
+    assert_int_equal(symlink(".", linked), 0);
+    char out[108];
+    uint64_t first = 0, again = 0;
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", folder, 1), 0);
+    assert_ok(ls_offer_folder(ls_runtime_threads(), out, sizeof out, &first));
+    assert_int_not_equal(first, 0);
+    assert_int_not_equal(first, host_by(within));
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", linked, 1), 0);
+    assert_ok(ls_offer_folder(ls_runtime_threads(), out, sizeof out, &again));
+    assert_int_equal(first, again);
+    assert_int_equal(rmdir(out), 0);
+    assert_int_equal(rmdir(within), 0);
+    assert_int_equal(unlink(linked), 0);
 }
 
 /* ---- in a simulation ----------------------------------------------------- */
@@ -744,6 +775,51 @@ static void simulate(void (*fn)(ls_runtime *runtime))
         simulate(name);                                                        \
     }
 PROMISES(IN_SIMULATION)
+
+struct two {
+    ls_simulation *simulation;
+    ls_host *hosts[2];
+    bool apart;
+};
+
+/* What is offered on one host, at the path that the other has of that name. */
+static void offer_and_take(void *arg)
+{
+    struct two *const two = arg;
+    ls_runtime *runtimes[2];
+    char folders[2][32], paths[2][LS_OFFER_PATH_BYTES];
+    uint64_t numbers[2];
+    for (int i = 0; i < 2; i++) {
+        runtimes[i] = ls_host_runtime(two->hosts[i]);
+        assert_ok(ls_offer_folder(runtimes[i], folders[i], sizeof folders[i],
+                                  &numbers[i]));
+        assert_ok(ls_offer_path(folders[i], "offer", paths[i]));
+        assert_int_not_equal(numbers[i], 0);
+    }
+    assert_true((numbers[0] == numbers[1]) == !two->apart);
+    ls_memory *own = made(runtimes[0], 100), *other = NULL;
+    ls_offer *offer = NULL;
+    assert_ok(ls_offer_begin(&offer, own, paths[0], key));
+    assert_int_equal(ls_memory_take(&other, runtimes[1], paths[1], key, 1,
+                                    ls_deadline(runtimes[1], 1000)),
+                     two->apart ? LS_EUNREACHABLE : LS_OK);
+    ls_offer_end(&offer);
+    ls_memory_destroy(&other);
+    ls_memory_destroy(&own);
+}
+
+TEST(hosts_of_one_machine_share_memory_and_others_do_not)
+{
+    for (uint32_t machine = 0; machine < 2; machine++) {
+        struct two two = {.apart = machine != 0};
+        assert_ok(ls_simulation_create(&two.simulation, NULL));
+        assert_ok(ls_host_create(&two.hosts[0], two.simulation, "a"));
+        assert_ok(ls_host_create(&two.hosts[1], two.simulation, "b"));
+        ls_host_set_machine(two.hosts[1], machine);
+        assert_ok(ls_simulation_run(two.simulation, offer_and_take, &two));
+        ls_simulation_destroy(&two.simulation);
+    }
+}
 
 static void note_rung(void *self)
 {

@@ -182,9 +182,9 @@ TEST(garbage_subscriptions_are_refused)
         "~",
         "~H",
         "~Hx/",
-        "~H2/",
-        "~H2/7/lockstep/0///e/1",
-        "~R2/",
+        "~H3/",
+        "~H3/7/lockstep/0/0///e/1",
+        "~R3/",
         "~X",
         "l",
         "l1",
@@ -195,9 +195,9 @@ TEST(garbage_subscriptions_are_refused)
         "\x80\xff",
         "~H99/lockstep/1",
         "l1/1/[",
-        "~H2/7/lockstep/0///tcp://127.0.0.1:1/x/1/",
+        "~H3/7/lockstep/0/0///tcp://127.0.0.1:1/x/1/",
         "\x01\x01",
-        "~H2/7/lockstep/0///tcp://127.0.0.1:1/99999999999/1/"};
+        "~H3/7/lockstep/0/0///tcp://127.0.0.1:1/99999999999/1/"};
     const size_t n = sizeof garbage / sizeof garbage[0];
     struct siege *siege = siege_start();
     for (size_t i = 0; i < n; i++)

@@ -240,6 +240,46 @@ TEST(members_are_listed_by_id)
     free(world);
 }
 
+static void share(struct ls_node_options *options, size_t index)
+{
+    options->shared_bytes = index == 2 ? 0 : 4096;
+}
+
+TEST(members_that_share_memory_have_one_host)
+{
+    struct world *world = calloc(1, sizeof *world);
+    struct ls_member member;
+    world_start(
+        world, &(struct world_plan){.n = 3, .transport = "tcp", .tune = share});
+    ls_node *const node = world->at[0].node;
+    assert_int_not_equal(ls_node_host(node), 0);
+    assert_ok(ls_node_member(node, 2, &member));
+    assert_true(member.host == ls_node_host(node));
+    assert_true(member.host == ls_node_host(world->at[1].node));
+    assert_ok(ls_node_member(node, 3, &member));
+    assert_int_equal(member.host, 0);
+    assert_int_equal(ls_node_host(world->at[2].node), 0);
+    world_destroy(world);
+    free(world);
+}
+
+TEST(who_shares_none_is_on_a_host_of_its_own)
+{
+    static const struct world_plan plans[] = {
+        {.n = 2}, /* over inproc */
+        {.n = 2, .transport = "ipc", .topology = LS_TOPOLOGY_STAR}};
+    for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) {
+        struct world *world = calloc(1, sizeof *world);
+        struct ls_member member;
+        world_start(world, &plans[i]);
+        assert_int_equal(ls_node_host(world->at[0].node), 0);
+        assert_ok(ls_node_member(world->at[0].node, 2, &member));
+        assert_int_equal(member.host, 0);
+        world_destroy(world);
+        free(world);
+    }
+}
+
 TEST(those_that_left_stay_listed)
 {
     struct world *world = calloc(1, sizeof *world);

@@ -39,7 +39,8 @@ static struct wire_presence longest_presence(void)
                               .relay = UINT32_MAX,
                               .id = UINT32_MAX,
                               .incarnation = UINT64_MAX,
-                              .config_hash = UINT64_MAX};
+                              .config_hash = UINT64_MAX,
+                              .host = UINT64_MAX};
     memset(p.signature, 'a', WIRE_SIGNATURE_MAX);
     memset(p.job, 'j', LS_JOB_MAX);
     memset(p.role, 'r', WIRE_ROLE_MAX);
@@ -62,6 +63,7 @@ static void assert_presence_comes_back(const struct wire_presence *presence)
     assert_int_equal(back.id, presence->id);
     assert_true(back.incarnation == presence->incarnation);
     assert_true(back.config_hash == presence->config_hash);
+    assert_true(back.host == presence->host);
     assert_string_equal(back.job, presence->job);
     assert_string_equal(back.role, presence->role);
     assert_string_equal(back.labels, presence->labels);
@@ -105,49 +107,52 @@ TEST(malformed_presences_are_refused)
     static const char *const bad[] = {
         "~",
         "~H",
-        "~H2",
-        "~X2/7/j/0///e/1/1/",
-        "~H/7/j/0///e/1/1/",
-        "~Hx/7/j/0///e/1/1/",
-        "~H-2/7/j/0///e/1/1/",
-        "~H02/7/j/0///e/1/1/",                /* a number has one spelling */
-        "~H2//j/0///e/1/1/",                  /* no link */
-        "~H2/0/j/0///e/1/1/",                 /* nor such a one */
-        "~H2/07/j/0///e/1/1/",                /* spelled otherwise */
-        "~H2/7/j/0///e/1/1/x",                /* a signature of other digits */
-        "~H2/7/j/0//e/1/1/",                  /* a part too few */
-        "~H2/7/j/0////1/1/",                  /* no endpoint */
-        "~H2/7/j/0///e/4294967296/1/",        /* an id too large */
-        "~H2/7/j/0///e//1/",                  /* no id */
-        "~H2/7/j/0///e/1/g/",                 /* no number */
-        "~H2/7/j/0///e/1/0/",                 /* no incarnation */
-        "~H2/7/j/0///e/1/11111111111111111/", /* an incarnation too long */
-        "~H2/7/j/FF///e/1/1/",                /* capitals */
-        "~H2/7/j/0/rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr//e/1/1/",
-        "~H2/7/j/0//" LABELS_63 "x/e/1/1/",
-        "~H2/7/j/0///e",      /* nothing behind the endpoint */
-        "~R2/7/j/0///e/1/1/", /* relayed by nobody */
-        "H1/j/0///e/1/1/"};
-    assert_ok(read_presence("~H2/7/j/0///e/1/1/", 18));
-    assert_ok(read_presence("~H2/7/j/0///e/f/1/1/", 20));
+        "~H3",
+        "~X3/7/j/0/0///e/1/1/",
+        "~H/7/j/0/0///e/1/1/",
+        "~Hx/7/j/0/0///e/1/1/",
+        "~H-2/7/j/0/0///e/1/1/",
+        "~H02/7/j/0/0///e/1/1/",         /* a number has one spelling */
+        "~H3//j/0/0///e/1/1/",           /* no link */
+        "~H3/0/j/0/0///e/1/1/",          /* nor such a one */
+        "~H3/07/j/0/0///e/1/1/",         /* spelled otherwise */
+        "~H3/7/j/0/0///e/1/1/x",         /* a signature of other digits */
+        "~H3/7/j/0/0//e/1/1/",           /* a part too few */
+        "~H3/7/j/0///e/1/1/",            /* no host */
+        "~H3/7/j/0/1x///e/1/1/",         /* nor such a one */
+        "~H3/7/j/0/00///e/1/1/",         /* spelled otherwise */
+        "~H3/7/j/0/0////1/1/",           /* no endpoint */
+        "~H3/7/j/0/0///e/4294967296/1/", /* an id too large */
+        "~H3/7/j/0/0///e//1/",           /* no id */
+        "~H3/7/j/0/0///e/1/g/",          /* no number */
+        "~H3/7/j/0/0///e/1/0/",          /* no incarnation */
+        "~H3/7/j/0/0///e/1/11111111111111111/", /* an incarnation too long */
+        "~H3/7/j/FF/0///e/1/1/",                /* capitals */
+        "~H3/7/j/0/0/rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr//e/1/1/",
+        "~H3/7/j/0/0//" LABELS_63 "x/e/1/1/",
+        "~H3/7/j/0/0///e",      /* nothing behind the endpoint */
+        "~R3/7/j/0/0///e/1/1/", /* relayed by nobody */
+        "H1/j/0/0///e/1/1/"};
+    assert_ok(read_presence("~H3/7/j/0/0///e/1/1/", 20));
+    assert_ok(read_presence("~H3/7/j/0/ffffffffffffffff///e/f/1/1/", 37));
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_fails(read_presence(bad[i], strlen(bad[i])), LS_EPROTO);
-    assert_fails(read_presence("~H2/7/j/0///e/1/1/\0f", 20), LS_EPROTO);
+    assert_fails(read_presence("~H3/7/j/0/0///e/1/1/\0f", 22), LS_EPROTO);
     static char huge[100000];
     memset(huge, 'x', sizeof huge);
-    memcpy(huge, "~H2/7/j/0///", 12);
-    assert_fails(read_presence(huge, 12 + LS_ENDPOINT_MAX), LS_EPROTO);
-    memcpy(huge + 12 + LS_ENDPOINT_MAX, "/1/1/", 5);
-    assert_ok(read_presence(huge, 12 + LS_ENDPOINT_MAX + 5));
-    memcpy(huge + 12 + LS_ENDPOINT_MAX, "x/1/1/", 6);
-    assert_fails(read_presence(huge, 12 + LS_ENDPOINT_MAX + 6), LS_EPROTO);
+    memcpy(huge, "~H3/7/j/0/0///", 14);
+    assert_fails(read_presence(huge, 14 + LS_ENDPOINT_MAX), LS_EPROTO);
+    memcpy(huge + 14 + LS_ENDPOINT_MAX, "/1/1/", 5);
+    assert_ok(read_presence(huge, 14 + LS_ENDPOINT_MAX + 5));
+    memcpy(huge + 14 + LS_ENDPOINT_MAX, "x/1/1/", 6);
+    assert_fails(read_presence(huge, 14 + LS_ENDPOINT_MAX + 6), LS_EPROTO);
     assert_fails(read_presence(huge, sizeof huge), LS_EPROTO);
 }
 
 TEST(presence_of_another_version_says_so)
 {
-    assert_fails(read_presence("~H3/whatever follows", 20), LS_EMISMATCH);
-    assert_error_has("version 3");
+    assert_fails(read_presence("~H4/whatever follows", 20), LS_EMISMATCH);
+    assert_error_has("version 4");
 }
 
 TEST(cut_and_changed_presences_are_refused_or_read)

@@ -8,8 +8,8 @@
  * it, then check the copy.
  *
  * A word is 32 bits of such memory. It is written with sequential consistency,
- * and then woken; who waits for it looks at it first. In a simulation, the
- * hosts of one simulation are one host here if they use the same folder.
+ * and then woken; who waits for it looks at it first. In a simulation the hosts
+ * of one machine (ls_host_set_machine()) are one host here.
  * Thread: any, unless a function says otherwise.
  * Source: memfd_create(2), fcntl(2) on seals, unix(7), flock(2), futex(2),
  * eventfd(2). */
@@ -80,8 +80,13 @@ LS_MUST_USE int ls_offer_begin(ls_offer **out, ls_memory *memory,
                                const char *path, const uint8_t *key);
 void ls_offer_end(ls_offer **offer);
 /* A folder for such sockets that only this user can write to: it is made if it
- * is not there. Errors: LS_EIO: it cannot be, or is another's. */
-LS_MUST_USE int ls_offer_folder(ls_runtime *runtime, char *out, size_t size);
+ * is not there.
+ * host:   NULL, or a number that is written there, which those have that find
+ *         this folder, by whatever path, on this host since it was started, and
+ *         nobody else; 0: it cannot be told.
+ * Errors: LS_EIO: it cannot be, or is another's. */
+LS_MUST_USE int ls_offer_folder(ls_runtime *runtime, char *out, size_t size,
+                                uint64_t *host);
 /* A name for a socket there, another one each time. It says on which host the
  * offer is made, and since when that host runs. */
 void ls_offer_name(ls_runtime *runtime, char out[LS_OFFER_NAME_BYTES]);

@@ -288,9 +288,9 @@ void ls_offer_end(ls_offer **offer)
     ops_of(gone->runtime)->offer_end(gone);
 }
 
-int ls_offer_folder(ls_runtime *runtime, char *out, size_t size)
+int ls_offer_folder(ls_runtime *runtime, char *out, size_t size, uint64_t *host)
 {
-    return ops_of(runtime)->folder(out, size);
+    return ops_of(runtime)->folder(runtime, out, size, host);
 }
 
 void ls_offer_name(ls_runtime *runtime, char out[LS_OFFER_NAME_BYTES])

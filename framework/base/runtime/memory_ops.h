@@ -32,7 +32,7 @@ struct ls_memory_ops {
     int (*offer_begin)(ls_offer **out, ls_memory *memory, const char *path,
                        const uint8_t *key);
     void (*offer_end)(ls_offer *offer);
-    int (*folder)(char *out, size_t size);
+    int (*folder)(ls_runtime *runtime, char *out, size_t size, uint64_t *host);
     /* This host, since it was started, in 48 bits; 0: it is not known. NULL:
      * always so. */
     uint64_t (*host)(void);

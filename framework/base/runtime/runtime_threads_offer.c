@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "runtime_ops.h"
 #include "runtime_threads_offer.h"
@@ -257,8 +258,19 @@ void ls_threads_offer_end(ls_offer *base)
     free(offer);
 }
 
-int ls_threads_folder(char *out, size_t size)
+/* Two hosts may see one folder, of another machine, and two containers of one
+ * host may have folders of one name. */
+static uint64_t number_of(const struct stat *folder)
 {
+    const uint64_t parts[] = {ls_threads_host(), (uint64_t)folder->st_dev,
+                              (uint64_t)folder->st_ino};
+    return parts[0] == 0 ? 0 : XXH3_64bits(parts, sizeof parts);
+}
+
+int ls_threads_folder(ls_runtime *runtime, char *out, size_t size,
+                      uint64_t *host)
+{
+    (void)runtime;
     const char *const run = getenv("XDG_RUNTIME_DIR");
     struct stat about;
     if (run != NULL && run[0] != '\0')
@@ -272,6 +284,8 @@ int ls_threads_folder(char *out, size_t size)
         about.st_uid != geteuid() || (about.st_mode & (S_IWGRP | S_IWOTH)) != 0)
         return ls_error(
             LS_EIO, "%s is no folder that only this user can write to", out);
+    if (host != NULL)
+        *host = number_of(&about);
     return LS_OK;
 }
 

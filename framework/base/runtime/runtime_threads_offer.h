@@ -8,7 +8,8 @@
 int ls_threads_offer_begin(ls_offer **out, ls_memory *memory, const char *path,
                            const uint8_t *key);
 void ls_threads_offer_end(ls_offer *offer);
-int ls_threads_folder(char *out, size_t size);
+int ls_threads_folder(ls_runtime *runtime, char *out, size_t size,
+                      uint64_t *host);
 uint64_t ls_threads_host(void);
 /* Remove what killed processes left in the folder of this path. */
 void ls_threads_offers_sweep(const char *path);

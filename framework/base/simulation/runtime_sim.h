@@ -71,6 +71,7 @@ struct ls_host {
     struct ls_runtime runtime;
     ls_simulation *simulation; /* borrow */
     ls_host *next;
+    uint32_t machine; /* those of one share memory */
     bool paused, dead;
     struct sim_list held; /* could run, were the host not paused */
     bool skewed;

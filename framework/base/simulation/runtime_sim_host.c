@@ -88,6 +88,11 @@ ls_host *ls_simulation_running(const ls_simulation *simulation)
     return host != &simulation->outside ? host : NULL;
 }
 
+void ls_host_set_machine(ls_host *host, uint32_t machine)
+{
+    host->machine = machine;
+}
+
 const char *ls_host_name(const ls_host *host)
 {
     return host->name;

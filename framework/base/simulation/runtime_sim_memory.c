@@ -8,6 +8,8 @@
  *   that was killed is not made: it would have been too late. */
 #define _GNU_SOURCE /* F_DUPFD_CLOEXEC */
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,10 +109,13 @@ static void sim_offer_end(ls_offer *base)
     free(gone);
 }
 
-/* All hosts have this one, unless they are given others. */
-static int sim_folder(char *out, size_t size)
+static int sim_folder(ls_runtime *runtime, char *out, size_t size,
+                      uint64_t *host)
 {
-    (void)snprintf(out, size, "sim");
+    const uint32_t machine = sim_host(runtime)->machine;
+    (void)snprintf(out, size, "sim%" PRIu32, machine);
+    if (host != NULL)
+        *host = UINT64_C(1) + machine;
     return LS_OK;
 }
 

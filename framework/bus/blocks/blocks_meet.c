@@ -185,8 +185,8 @@ static void set_own(struct blocks *blocks, ls_runtime *runtime)
 static int make_memory(ls_node *node)
 {
     struct blocks *const blocks = node->blocks;
-    int status =
-        ls_offer_folder(node->runtime, blocks->folder, sizeof blocks->folder);
+    int status = ls_offer_folder(node->runtime, blocks->folder,
+                                 sizeof blocks->folder, NULL);
     if (status == LS_OK)
         status =
             ls_memory_create(&blocks->memory, node->runtime, "lockstep-blocks",

@@ -92,7 +92,8 @@ static struct wire_presence presence_of(const ls_node *node)
 {
     struct wire_presence me = {.id = node->options.id,
                                .incarnation = node->me.incarnation,
-                               .config_hash = node->options.config_hash};
+                               .config_hash = node->options.config_hash,
+                               .host = node->me.host};
     memcpy(me.job, node->me.job, sizeof me.job);
     memcpy(me.role, node->me.role, sizeof me.role);
     memcpy(me.labels, node->me.labels, sizeof me.labels);

@@ -44,6 +44,7 @@ void rejoin(ls_node *node)
     membership_renew(world, next, node->loop.now);
     const struct member self = {.id = node->options.id,
                                 .incarnation = next,
+                                .host = node->me.host,
                                 .role = node->me.role,
                                 .labels = node->me.labels,
                                 .endpoint = node->me.endpoint,

@@ -19,7 +19,8 @@ static size_t presence_topic(const ls_node *node, const struct link *link,
                               .relay = node->options.id,
                               .id = member->id,
                               .incarnation = member->incarnation,
-                              .config_hash = leaf->config_hash};
+                              .config_hash = leaf->config_hash,
+                              .host = member->host};
     memcpy(p.job, node->me.job, sizeof p.job);
     strcpy(p.role, member->role);
     strcpy(p.labels, member->labels);

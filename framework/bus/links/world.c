@@ -21,6 +21,7 @@ void world_member(const struct member *member, struct ls_member *out)
 {
     *out = (struct ls_member){.id = member->id,
                               .incarnation = member->incarnation,
+                              .host = member->host,
                               .state = member->state,
                               .reason = member->reason,
                               .heard_at = member->heard_at};

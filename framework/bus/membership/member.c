@@ -54,6 +54,7 @@ void member_no_texts(struct member *member)
 {
     free(member->texts);
     member->texts = NULL;
+    member->host = 0;
     member->role = member->labels = member->endpoint = "";
 }
 
@@ -66,6 +67,7 @@ int member_texts(struct member *member, const struct wire_presence *p)
         return ls_error(LS_ENOMEM, "node %u at %s", p->id, p->endpoint);
     free(member->texts);
     member->texts = texts;
+    member->host = p->host;
     member->role = memcpy(texts, p->role, role);
     member->labels = memcpy(texts + role, p->labels, labels);
     member->endpoint = memcpy(texts + role + labels, p->endpoint, endpoint);

@@ -48,7 +48,8 @@ enum probe_state { PROBE_NONE, PROBE_WANTED, PROBE_ASKED };
 struct member {
     uint32_t id;
     uint64_t incarnation;
-    /* As its presence has them; "" before the first. All in texts. */
+    /* As its presence has them; 0, "" before the first. Texts in texts. */
+    uint64_t host;
     const char *role, *labels, *endpoint;
     char *texts; /* own */
     enum ls_member_state state;

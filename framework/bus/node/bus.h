@@ -42,7 +42,8 @@ struct identity {
     char labels[WIRE_LABELS_MAX + 1];
     char bind[LS_ENDPOINT_MAX + 1];
     char bound[LS_ENDPOINT_MAX + 1];
-    char endpoint[LS_ENDPOINT_MAX + 1];     /* that others dial */
+    char endpoint[LS_ENDPOINT_MAX + 1]; /* that others dial */
+    uint64_t host; /* those that have the same share memory; 0: none */
     char signature[WIRE_SIGNATURE_MAX + 1]; /* of this life's presence; "" */
     uint32_t job_hash;
     _Atomic uint64_t incarnation; /* changes under the lock, when it rejoins */

@@ -373,6 +373,11 @@ uint32_t ls_node_world_size(const ls_node *node)
     return node->options.world_size;
 }
 
+uint64_t ls_node_host(const ls_node *node)
+{
+    return node->me.host;
+}
+
 uint64_t ls_node_incarnation(const ls_node *node)
 {
     return node->me.incarnation;

@@ -6,6 +6,7 @@
 
 #include "bus.h"
 #include "runtime_network.h"
+#include "shared_memory.h"
 
 #define MAX_SILENT 8
 /* When it is looked whether waiting makes sense, first and then. */
@@ -60,6 +61,19 @@ static int open_transport(ls_node *node)
                           node->me.bound);
 }
 
+/* Where no memory can be shared, a node has none to share it with. */
+static void find_host(ls_node *node)
+{
+    char folder[LS_OFFER_PATH_BYTES];
+    const bool may = node->options.shared_bytes != 0 &&
+                     node->options.topology != LS_TOPOLOGY_STAR &&
+                     !transport_in_process(node->me.endpoint);
+    if (may && ls_offer_folder(node->runtime, folder, sizeof folder,
+                               &node->me.host) != LS_OK)
+        ls_log_info("bus: node %u shares no memory: %s", node->options.id,
+                    ls_error_text());
+}
+
 int ls_node_open(ls_node *node)
 {
     if (node_check(node) != LS_OK)
@@ -76,6 +90,7 @@ int ls_node_open(ls_node *node)
         return ls_error_at(status, "node %u", node->options.id);
     if (node->me.endpoint[0] == '\0')
         memcpy(node->me.endpoint, node->me.bound, sizeof node->me.endpoint);
+    find_host(node);
     status = links_sign(node);
     if (status != LS_OK)
         return ls_error_at(status, "node %u", node->options.id);

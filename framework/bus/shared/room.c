@@ -114,7 +114,7 @@ static int make(ls_room *room, const struct ls_room_options *options)
         status = ls_memory_reserve(*own, 0, room->arena);
     char folder[128];
     if (status == LS_OK && options->folder == NULL)
-        status = ls_offer_folder(room->runtime, folder, sizeof folder);
+        status = ls_offer_folder(room->runtime, folder, sizeof folder, NULL);
     if (status != LS_OK)
         return ls_error_at(status, "room \"%s\"", room->name);
     return room_meet(room, options->folder != NULL ? options->folder : folder,

@@ -15,7 +15,7 @@
 
 #include "lockstep/node.h"
 
-#define WIRE_VERSION 2
+#define WIRE_VERSION 3
 
 /* Topic classes, in the byte order in which a subscriber replays them: when
  * the presence arrives, all else is in force. */
@@ -143,6 +143,7 @@ struct wire_presence {
     uint32_t id;
     uint64_t incarnation;
     uint64_t config_hash;
+    uint64_t host; /* those that have the same share memory; 0: none */
     char role[WIRE_ROLE_MAX + 1];
     char labels[WIRE_LABELS_MAX + 1];
     char endpoint[LS_ENDPOINT_MAX + 1];

@@ -51,8 +51,9 @@ size_t wire_presence_statement(char out[WIRE_TOPIC_MAX],
                                const struct wire_presence *p)
 {
     return (size_t)snprintf(out, WIRE_TOPIC_MAX,
-                            "%s/%" PRIx64 "/%s/%s/%s/%" PRIu32 "/%" PRIx64,
-                            p->job, p->config_hash, p->role, p->labels,
+                            "%s/%" PRIx64 "/%" PRIx64 "/%s/%s/%s/%" PRIu32
+                            "/%" PRIx64,
+                            p->job, p->config_hash, p->host, p->role, p->labels,
                             p->endpoint, p->id, p->incarnation);
 }
 
@@ -181,6 +182,7 @@ int wire_presence_read(const uint8_t *topic, size_t size,
         !number(last_part(rest), 10, UINT32_MAX, &id) ||
         !text_part(p.job, LS_JOB_MAX, next_part(&rest, false)) ||
         !number(next_part(&rest, false), 16, UINT64_MAX, &p.config_hash) ||
+        !number(next_part(&rest, false), 16, UINT64_MAX, &p.host) ||
         !text_part(p.role, WIRE_ROLE_MAX, next_part(&rest, false)) ||
         !text_part(p.labels, WIRE_LABELS_MAX, next_part(&rest, false)) ||
         !text_part(p.endpoint, LS_ENDPOINT_MAX, next_part(&rest, true)) ||

@@ -85,6 +85,9 @@ LS_API ls_runtime *ls_host_runtime(ls_host *host);
 /* The host of a runtime; NULL: it is a simulation's own, or that of threads. */
 LS_API ls_host *ls_host_of(ls_runtime *runtime);
 LS_API const char *ls_host_name(const ls_host *host);
+/* On which machine it is, 0 by default: hosts of one machine share memory
+ * (docs/shared-memory.md). Before a node is opened there. */
+LS_API void ls_host_set_machine(ls_host *host, uint32_t machine);
 
 /* The host of the running thread; NULL: it has none, or no thread runs. A
  * thread that never returns to the simulation stops all of it, which only

@@ -215,6 +215,11 @@ LS_API uint32_t ls_node_world_max(const ls_node *node);
  * rejoins (docs/concepts.md): all others are then reported lost and ready
  * again, and ls_node_take_error() returns LS_ELOST. */
 LS_API uint64_t ls_node_incarnation(const ls_node *node);
+/* Nodes that have the same number here are on one host, and share memory
+ * (docs/shared-memory.md#how-two-nodes-become-a-pair); so they can be told from
+ * the others. 0: this node shares none: before open, with `shared_bytes` 0, in
+ * a star, over inproc://, or where there is no folder for it. */
+LS_API uint64_t ls_node_host(const ls_node *node);
 /* What others dial; "" before open. Borrow: as long as the node. */
 LS_API const char *ls_node_endpoint(const ls_node *node);
 LS_API ls_runtime *ls_node_runtime(const ls_node *node);
@@ -231,6 +236,7 @@ enum ls_member_state {
 struct ls_member {
     uint32_t id;
     uint64_t incarnation;
+    uint64_t host; /* as ls_node_host() there */
     enum ls_member_state state;
     int reason;       /* LEFT: the status it left with. LOST: LS_ELOST its
                        * process is gone, or a new incarnation replaced it;
