@@ -89,9 +89,10 @@ def on_subscription():
         publish(topic, PROOF, JOB, 0, "bin32", proof(ID, LIFE, ENDPOINT, topic[1:-1]))
     elif begins and topic[:3] == b"~H3":
         world, id, life, _ = topic.rsplit(b"/", 3)
-        _, _, job, _, _, _, _, endpoint = world.split(b"/", 7)
+        _, _, job, _, host, _, _, endpoint = world.split(b"/", 7)
         if (job, id) == (JOB, frame.get("User-Id").encode()):
             present[topic] = endpoint, (int(id), int(life, 16))
+            hosts[int(id), int(life, 16)] = int(host, 16)
             if endpoint not in [node.endpoint for node in nodes]:
                 Node(endpoint)
     elif not begins:
@@ -150,7 +151,8 @@ class Barrier:                          # its leader, among members that stay
     epoch, flags, last = 0, 0, ID       # last: who entered last
     def view(self):
         members = (ID, LIFE), *(node.who for node in nodes if node.ready)
-        hashes = [mix(mix(id + 0x9E3779B97F4A7C15) ^ life) for id, life in members]
+        hashes = [mix(mix(id + 0x9E3779B97F4A7C15) ^ life ^ mix(hosts[id, life]))
+                  for id, life in members]
         return (sum(hashes) + mix(RULES)) % 2**64
     def hear(self, node, kind, _bits, _known, to, epoch, view, *more):
         if to == LIFE and kind == ABORT:
@@ -182,7 +184,7 @@ def run(until, say=heartbeat):
 signal.alarm(100)                       # nothing waits for ever
 unpack = functools.partial(msgpack.unpackb, raw=True)
 context, numbers, due = zmq.Context(), itertools.count(1), [0]
-nodes, present, heard, barrier = [], {}, set(), Barrier()
+nodes, present, hosts, heard, barrier = [], {}, {(ID, LIFE): 0}, set(), Barrier()
 zap, pub = context.socket(zmq.REP), context.socket(zmq.XPUB)
 readers = {zap: on_zap, pub: on_subscription}
 zap.bind("inproc://zeromq.zap.01")

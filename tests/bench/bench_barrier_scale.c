@@ -213,9 +213,9 @@ static void create(struct network *net, uint32_t n, const struct way *way)
         struct ls_epoch **machine = &net->nodes[i].machine;
         if (ls_epoch_create(machine, i, &way->rules) != LS_OK)
             must(NULL);
-        ls_epoch_set_incarnation(*machine, 1);
+        ls_epoch_set_self(*machine, 1, 0);
         for (uint32_t k = 0; k < n; k++) {
-            if (k != i && ls_epoch_joined(*machine, 0, k, 1) != LS_OK)
+            if (k != i && ls_epoch_joined(*machine, 0, k, 1, 0) != LS_OK)
                 must(NULL);
         }
     }

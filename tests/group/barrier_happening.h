@@ -23,6 +23,7 @@
 struct plan {
     size_t n;
     uint32_t fanout; /* of the tree */
+    uint32_t hosts;  /* each is on one of these; 0: on one of its own */
     uint32_t least;  /* members that there must be; 0: n, and no more */
     bool any;        /* any number will do */
     size_t formed;   /* nobody waits before so many have met; 0: n */
@@ -63,6 +64,7 @@ struct life {
     struct ls_epoch *machine; /* own */
     uint32_t id;
     uint64_t incarnation;
+    uint64_t host;
     bool born;
     bool up;
     bool waiting;

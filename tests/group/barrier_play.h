@@ -50,6 +50,8 @@ static inline void create_world(struct world *world, const struct plan *plan,
     for (size_t i = 0; i < plan->n; i++) {
         world->lives[i].id = i < 4 ? strange[i] : (uint32_t)(i * 100 + 1);
         world->lives[i].incarnation = 1 + ls_rng_below(&world->rng, 900);
+        if (plan->hosts > 0)
+            world->lives[i].host = 1 + ls_rng_below(&world->rng, plan->hosts);
         soon(world, ENTER, i, plan->late);
     }
     schedule_faults(world);
@@ -96,7 +98,8 @@ static inline void play_all(struct plan plan, uint64_t n_seeds)
     static struct world world;
     const struct seeds seeds = seeds_of(n_seeds);
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
-        plan.n = plan.fanout > 0 ? 5 + seed % 5 : 2 + seed % 8;
+        plan.n =
+            plan.fanout > 0 || plan.hosts > 0 ? 5 + seed % 5 : 2 + seed % 8;
         play(&world, &plan, seed);
         if (world.violation[0] != '\0')
             fail_msg("seed %llu, %zu nodes: %s", (unsigned long long)seed,

@@ -53,12 +53,12 @@ static inline void create_post_by(struct post *post, size_t n,
     for (size_t i = 0; i < n; i++) {
         assert_int_equal(ls_epoch_create(&post->nodes[i], ids[i], rules),
                          LS_OK);
-        ls_epoch_set_incarnation(post->nodes[i], 100 + i);
+        ls_epoch_set_self(post->nodes[i], 100 + i, 0);
         for (size_t k = 0; k < n; k++) {
             if (k != i)
-                assert_int_equal(
-                    ls_epoch_joined(post->nodes[i], post->now, ids[k], 100 + k),
-                    LS_OK);
+                assert_int_equal(ls_epoch_joined(post->nodes[i], post->now,
+                                                 ids[k], 100 + k, 0),
+                                 LS_OK);
         }
     }
 }

@@ -126,7 +126,7 @@ static inline void start(struct world *world, size_t node)
     };
     if (ls_epoch_create(&life->machine, life->id, &rules) != LS_OK)
         abort();
-    ls_epoch_set_incarnation(life->machine, life->incarnation);
+    ls_epoch_set_self(life->machine, life->incarnation, life->host);
     life->born = true;
     life->up = true;
     life->tick_at = 0;
@@ -266,8 +266,8 @@ static inline void join(struct world *world, const struct happening *what)
         world->lives[what->peer].incarnation != what->incarnation)
         return;
     if (ls_epoch_joined(world->lives[what->node].machine, world->now,
-                        world->lives[what->peer].id,
-                        what->incarnation) != LS_OK)
+                        world->lives[what->peer].id, what->incarnation,
+                        world->lives[what->peer].host) != LS_OK)
         abort();
     world->lives[what->node].met[what->peer] = true;
     settle(world, what->node);

@@ -208,7 +208,7 @@ TEST(a_message_to_an_earlier_life_is_not_heard)
     create_post(&post, 3);
     enter(&post, LEADER, 0);
     enter(&post, SECOND, 0);
-    ls_epoch_set_incarnation(post.nodes[LEADER], 500);
+    ls_epoch_set_self(post.nodes[LEADER], 500, 0);
     deliver_all(&post);
     assert_int_equal(post.nodes[LEADER]->facts.lack_entered, 2);
     destroy_post(&post);
@@ -221,7 +221,8 @@ TEST(a_new_life_inherits_nothing)
     enter(&post, SECOND, 0);
     const struct letter old = next_letter(&post);
     hand_over(&post, &old);
-    assert_ok(ls_epoch_joined(post.nodes[LEADER], post.now, ids[SECOND], 900));
+    assert_ok(
+        ls_epoch_joined(post.nodes[LEADER], post.now, ids[SECOND], 900, 0));
     hand_over(&post, &old);
     enter(&post, LEADER, 0);
     assert_int_equal(post.nodes[LEADER]->facts.lack_entered, 2);
@@ -240,11 +241,11 @@ TEST(a_late_node_enters_with_the_others)
     const struct ls_epoch_rules three = {.least = 3, .most = 3};
     ls_epoch_destroy(&post.nodes[THIRD]);
     assert_ok(ls_epoch_create(&post.nodes[THIRD], ids[THIRD], &three));
-    ls_epoch_set_incarnation(post.nodes[THIRD], 777);
+    ls_epoch_set_self(post.nodes[THIRD], 777, 0);
     for (size_t i = 0; i < 2; i++) {
-        assert_ok(ls_epoch_joined(post.nodes[i], post.now, ids[THIRD], 777));
+        assert_ok(ls_epoch_joined(post.nodes[i], post.now, ids[THIRD], 777, 0));
         assert_ok(
-            ls_epoch_joined(post.nodes[THIRD], post.now, ids[i], 100 + i));
+            ls_epoch_joined(post.nodes[THIRD], post.now, ids[i], 100 + i, 0));
     }
     collect(&post, LEADER);
     expect_end(&post, LEADER, LS_ELOST, 3);
@@ -274,7 +275,8 @@ TEST(members_that_see_different_worlds_give_up)
 {
     struct post post;
     create_post(&post, 3);
-    assert_ok(ls_epoch_joined(post.nodes[SECOND], post.now, ids[THIRD], 900));
+    assert_ok(
+        ls_epoch_joined(post.nodes[SECOND], post.now, ids[THIRD], 900, 0));
     enter(&post, LEADER, 0);
     enter(&post, SECOND, 0);
     deliver_all(&post);

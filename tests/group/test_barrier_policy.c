@@ -38,13 +38,13 @@ static void bring_back(struct post *post, uint64_t incarnation)
     const struct ls_epoch_rules rules = post->nodes[LEADER]->rules;
     ls_epoch_destroy(&post->nodes[THIRD]);
     assert_ok(ls_epoch_create(&post->nodes[THIRD], ids[THIRD], &rules));
-    ls_epoch_set_incarnation(post->nodes[THIRD], incarnation);
+    ls_epoch_set_self(post->nodes[THIRD], incarnation, 0);
     for (size_t i = LEADER; i < THIRD; i++) {
         assert_ok(ls_epoch_joined(post->nodes[i], post->now, ids[THIRD],
-                                  incarnation));
+                                  incarnation, 0));
         collect(post, i);
         assert_ok(
-            ls_epoch_joined(post->nodes[THIRD], post->now, ids[i], 100 + i));
+            ls_epoch_joined(post->nodes[THIRD], post->now, ids[i], 100 + i, 0));
     }
 }
 
@@ -224,7 +224,8 @@ TEST(who_sees_too_few_keeps_nobody_from_asking)
     struct post post;
     create_without_third(&post, &forming);
     enter(&post, LEADER, 0);
-    assert_ok(ls_epoch_joined(post.nodes[SECOND], post.now, ids[THIRD], 777));
+    assert_ok(
+        ls_epoch_joined(post.nodes[SECOND], post.now, ids[THIRD], 777, 0));
     enter(&post, SECOND, 0);
     run_without(&post, THIRD);
     assert_true(waits(&post, LEADER) && waits(&post, SECOND));
@@ -342,7 +343,8 @@ TEST(a_barrier_taken_down_fails_those_who_wait)
             "node 4294967295 has no barrier of this name any more");
     }
     /* That its node is here does not mean that its barrier is. */
-    assert_ok(ls_epoch_joined(post.nodes[LEADER], post.now, ids[THIRD], 102));
+    assert_ok(
+        ls_epoch_joined(post.nodes[LEADER], post.now, ids[THIRD], 102, 0));
     for (uint64_t epoch = 2; epoch < 4; epoch++) {
         enter(&post, LEADER, 0);
         run_without(&post, THIRD);

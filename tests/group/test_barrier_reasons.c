@@ -116,7 +116,7 @@ TEST(it_is_of_no_epoch_that_the_others_begin_anew)
     struct post post;
     create_post_by(&post, 3, &rules);
     struct ls_epoch *third = post.nodes[THIRD];
-    assert_ok(ls_epoch_joined(third, post.now, 8, 108));
+    assert_ok(ls_epoch_joined(third, post.now, 8, 108, 0));
     ls_epoch_receive(third, post.now, 8, 108, &abort);
     ls_epoch_lost(third, post.now, 8, 108);
     collect(&post, THIRD);
@@ -276,7 +276,7 @@ TEST(a_return_ends_its_asking)
     assert_true(waits(&post, LEADER));
     lose_all(&post);
     assert_ok(ls_epoch_joined(post.nodes[THIRD], post.now, ids[SECOND],
-                              100 + SECOND));
+                              100 + SECOND, 0));
     pass(&post, 0);
     pass(&post, 20 * MS);
     deliver_all(&post);

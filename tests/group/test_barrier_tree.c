@@ -232,10 +232,129 @@ TEST(one_who_strays_from_the_tree_is_followed)
     destroy_post(&post);
 }
 
+/* --- on several hosts ----------------------------------------------------- */
+
+static const struct ls_epoch_rules chosen = {.least = N, .most = N};
+
+/* Node i is on the host that node `at` takes it to be on. */
+static void create_on(struct post *post, const uint64_t hosts[N])
+{
+    create_post_by(post, N, &chosen);
+    for (size_t at = 0; at < N; at++) {
+        ls_epoch_set_self(post->nodes[at], 100 + at, hosts[at]);
+        for (size_t i = 0; i < N; i++)
+            if (i != at)
+                assert_ok(ls_epoch_joined(post->nodes[at], post->now, ids[i],
+                                          100 + i, hosts[i]));
+    }
+}
+
+/* How many letters leave their host until all have left. */
+static size_t n_between(struct post *post, const uint64_t hosts[N])
+{
+    size_t n = 0;
+    for (size_t i = N; i-- > 0;)
+        enter(post, i, 1u << i);
+    while (post->n_letters > 0) {
+        const struct letter letter = next_letter(post);
+        n += hosts[letter.from] != hosts[letter.to] ? 1 : 0;
+        hand_over(post, &letter);
+    }
+    return n;
+}
+
+TEST(between_two_hosts_go_four_messages)
+{
+    static const uint64_t apart[N] = {1, 2, 1, 2, 1, 2, 1};
+    static const uint64_t together[N] = {3, 3, 3, 3, 3, 3, 3};
+    struct post post;
+    create_on(&post, apart);
+    assert_int_equal(n_between(&post, apart), 4);
+    assert_int_equal(post.nodes[0]->tree.way, LS_EPOCH_BY_TREE);
+    expect_all_left(&post, 0);
+    assert_int_equal(end_of(&post, 6)->flags, 0x7f);
+    assert_int_equal(post.n_sent, 4 * (N - 1));
+    destroy_post(&post);
+
+    create_on(&post, together);
+    assert_int_equal(n_between(&post, apart), 12);
+    assert_int_equal(post.nodes[0]->tree.way, LS_EPOCH_BY_LEADER);
+    destroy_post(&post);
+}
+
+TEST(between_three_hosts_go_four_to_each_but_the_first)
+{
+    static const uint64_t hosts[N] = {1, 1, 2, 2, 3, 3, 3};
+    struct post post;
+    create_on(&post, hosts);
+    assert_int_equal(n_between(&post, hosts), 8);
+    expect_all_left(&post, 0);
+    destroy_post(&post);
+}
+
+TEST(where_one_names_no_host_all_talk_to_the_leader)
+{
+    static const uint64_t hosts[N] = {0, 1, 1, 1, 2, 2, 2};
+    struct post post;
+    create_on(&post, hosts);
+    assert_int_equal(n_between(&post, hosts), 24);
+    assert_int_equal(post.nodes[0]->tree.way, LS_EPOCH_BY_LEADER);
+    expect_all_left(&post, 0);
+    destroy_post(&post);
+}
+
+/* 1 speaks for 3 and 5, on its host. */
+TEST(without_the_first_of_a_host_its_members_talk_to_the_leader)
+{
+    static const uint64_t hosts[N] = {1, 2, 1, 2, 1, 2, 1};
+    for (size_t n = 0; n < 24; n++) {
+        struct post post;
+        create_on(&post, hosts);
+        for (size_t i = N; i-- > 0;)
+            enter(&post, i, 0);
+        for (size_t i = 0; i < n && post.n_letters > 0; i++)
+            deliver(&post, 1);
+        const bool has_left = !waits(&post, 1);
+        all_lose(&post, 1);
+        for (int i = 0; i < 6; i++) {
+            while (post.n_letters > 0) {
+                const struct letter letter = next_letter(&post);
+                if (letter.to != 1 && letter.from != 1)
+                    hand_over(&post, &letter);
+            }
+            pass(&post, 40 * MS);
+        }
+        const int status = end_of(&post, 0)->status;
+        assert_true(status == LS_OK || (status == LS_ELOST && !has_left));
+        for (size_t i = 2; i < N; i++)
+            expect_end(&post, i, status, 0);
+        destroy_post(&post);
+    }
+}
+
+TEST(members_that_differ_about_a_host_give_the_epoch_up)
+{
+    static const uint64_t hosts[N] = {1, 2, 1, 2, 1, 2, 1};
+    struct post post;
+    create_on(&post, hosts);
+    assert_ok(ls_epoch_joined(post.nodes[4], post.now, ids[3], 103, 1));
+    (void)n_between(&post, hosts);
+    for (int i = 0; i < 3; i++) {
+        pass(&post, 40 * MS);
+        deliver_all(&post);
+    }
+    for (size_t i = 0; i < N; i++)
+        expect_end(&post, i, LS_EMISMATCH, 0);
+    /* Told again, and rightly, they agree. */
+    assert_ok(ls_epoch_joined(post.nodes[4], post.now, ids[3], 103, 2));
+    assert_int_equal(n_between(&post, hosts), 4);
+    expect_all_left(&post, 1);
+    destroy_post(&post);
+}
+
 TEST(a_tree_is_not_made_for_few)
 {
     struct post post;
-    const struct ls_epoch_rules chosen = {.least = N, .most = N};
     const struct ls_epoch_rules wide = {.least = N, .most = N, .fanout = 6};
     create_post_by(&post, N, &chosen);
     enter(&post, 0, 0);

@@ -58,6 +58,45 @@ TEST(aborts_and_deadlines_do_not_stop_a_tree)
     play_all(plan, 350);
 }
 
+/* On two hosts or three; on some seeds all are on one. */
+TEST(members_of_several_hosts_agree)
+{
+    struct plan plan = rough_tree;
+    for (plan.hosts = 2; plan.hosts <= 3; plan.hosts++) {
+        for (plan.fanout = 0; plan.fanout <= 2; plan.fanout++) {
+            plan.crashes = 0;
+            play_all(plan, 150);
+            plan.crashes = 2;
+            play_all(plan, 150);
+        }
+    }
+}
+
+TEST(restarts_and_false_alarms_do_not_stop_members_of_several_hosts)
+{
+    struct plan plan = rough_tree;
+    plan.fanout = 0;
+    plan.hosts = 2;
+    plan.restart = true;
+    plan.retry = true;
+    plan.crashes = 2;
+    play_all(plan, 200);
+    plan.false_lost = true;
+    plan.crashes = 1;
+    play_all(plan, 200);
+}
+
+TEST(a_deadline_among_several_hosts_is_a_timeout_for_all)
+{
+    struct plan plan = rough_tree;
+    plan.fanout = 0;
+    plan.hosts = 3;
+    plan.deadline = 100 * WORLD_MS;
+    plan.retry = true;
+    plan.alike = true;
+    play_all(plan, 250);
+}
+
 TEST(a_tree_needs_no_more_messages_than_a_leader)
 {
     static struct world world;

@@ -386,8 +386,8 @@ static void settle(ls_barrier *barrier)
 static void learn_incarnation(ls_barrier *barrier)
 {
     if (barrier->epoch->incarnation == 0)
-        ls_epoch_set_incarnation(barrier->epoch,
-                                 ls_node_incarnation(barrier->node));
+        ls_epoch_set_self(barrier->epoch, ls_node_incarnation(barrier->node),
+                          ls_node_host(barrier->node));
 }
 
 /* Ops tell who joins, but an op may come later than ls_node_start() returns:
@@ -403,8 +403,8 @@ static void look_around(ls_barrier *barrier, int64_t now)
     for (size_t i = 0; i < n; i++) {
         if (members[i].state == LS_MEMBER_READY &&
             has_member(barrier, &members[i]) &&
-            ls_epoch_joined(epoch, now, members[i].id,
-                            members[i].incarnation) != LS_OK)
+            ls_epoch_joined(epoch, now, members[i].id, members[i].incarnation,
+                            members[i].host) != LS_OK)
             ls_log_error("barrier \"%s\": %s", barrier->name, ls_error_text());
     }
     free(members);
@@ -470,7 +470,7 @@ static void on_renewed(void *self, uint64_t incarnation)
 {
     ls_barrier *barrier = self;
     ls_mutex_lock(&barrier->mutex);
-    ls_epoch_set_incarnation(barrier->epoch, incarnation);
+    ls_epoch_set_self(barrier->epoch, incarnation, ls_node_host(barrier->node));
     settle(barrier);
 }
 
@@ -483,7 +483,7 @@ static void on_member(void *self, const struct ls_member *member)
     ls_mutex_lock(&barrier->mutex);
     if (member->state == LS_MEMBER_READY) {
         if (ls_epoch_joined(barrier->epoch, now, member->id,
-                            member->incarnation) != LS_OK)
+                            member->incarnation, member->host) != LS_OK)
             ls_log_error("barrier \"%s\": %s", barrier->name, ls_error_text());
     } else if (member->state != LS_MEMBER_SEEN) {
         ls_epoch_lost(barrier->epoch, now, member->id, member->incarnation);

@@ -30,11 +30,11 @@ int group_commit_begin(struct bus_group *group, int64_t now)
     const struct bus_member *own = &group->members[group->rank];
     int status = ls_epoch_create(&group->epoch, own->id, &rules);
     if (status == LS_OK)
-        ls_epoch_set_incarnation(group->epoch, own->life);
+        ls_epoch_set_self(group->epoch, own->life, 0);
     for (uint32_t i = 0; i < group->n && status == LS_OK; i++) {
         if (i != group->rank)
             status = ls_epoch_joined(group->epoch, now, group->members[i].id,
-                                     group->members[i].life);
+                                     group->members[i].life, 0);
     }
     return status;
 }

@@ -68,16 +68,18 @@ void ls_epoch_destroy(struct ls_epoch **epoch)
         return;
     ls_epoch_peers_fini(&(*epoch)->peers);
     free((*epoch)->outbox.out);
-    free((*epoch)->tree.places);
+    ls_tree_fini(*epoch);
     free((*epoch)->left.ids);
     free((*epoch)->left.lives);
     free(*epoch);
     *epoch = NULL;
 }
 
-void ls_epoch_set_incarnation(struct ls_epoch *epoch, uint64_t incarnation)
+void ls_epoch_set_self(struct ls_epoch *epoch, uint64_t incarnation,
+                       uint64_t host)
 {
     epoch->incarnation = incarnation;
+    epoch->host = host;
 }
 
 /* --- ends --------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "barrier_layout.h"
 #include "barrier_peers.h"
 #include "barrier_why.h"
 #include "barrier_wire.h"
@@ -20,7 +21,8 @@
  * through the leader, and no more messages at 2. */
 #define LS_EPOCH_DIRECT_MAX 2
 
-/* Up to so many members talk to the leader; more make a tree. */
+/* Up to so many members of one host, or each of its own, talk to the leader;
+ * more make a tree. */
 #define LS_EPOCH_LEADER_MAX 32
 #define LS_EPOCH_FANOUT     16
 
@@ -81,10 +83,13 @@ struct ls_epoch_view {
 /* How they talk. Of barrier_tree.c. */
 struct ls_epoch_tree {
     enum ls_epoch_way way;
-    uint32_t fanout;          /* 0: this epoch began without one */
-    uint32_t place;           /* of this node in the view, by id */
-    uint32_t *places;         /* own; which item of the peers has that place */
-    size_t n_places;          /* that there is room for */
+    bool grown;        /* this epoch began by a tree, and the rest holds: */
+    uint32_t own;      /* this node in the view, counted by id */
+    uint32_t place;    /* of this node */
+    uint32_t *members; /* own; by id: which item of the peers each is */
+    uint64_t *hosts;   /* own; by id: on which host each is */
+    size_t capacity;   /* members that there is room for */
+    struct ls_layout layout;
     enum ls_epoch_phase told; /* what the one above was told of all below this
                                * node and itself */
 };
@@ -161,6 +166,7 @@ struct ls_epoch_outbox {
 struct ls_epoch {
     uint32_t id;
     uint64_t incarnation;
+    uint64_t host; /* 0: of its own */
     struct ls_epoch_rules rules;
     int64_t now; /* of the last input that had a time */
     struct ls_epoch_peers peers;
@@ -188,12 +194,16 @@ LS_MUST_USE int ls_epoch_create(struct ls_epoch **out, uint32_t id,
                                 const struct ls_epoch_rules *rules);
 void ls_epoch_destroy(struct ls_epoch **epoch);
 
-/* Before anything else, as soon as it is known. */
-void ls_epoch_set_incarnation(struct ls_epoch *epoch, uint64_t incarnation);
+/* Before anything else, as soon as it is known. host: on which this node is, by
+ * a number that only those on it have; 0: on one of its own. */
+void ls_epoch_set_self(struct ls_epoch *epoch, uint64_t incarnation,
+                       uint64_t host);
 
-/* A member became ready. Errors: LS_ENOMEM; it is not counted then. */
+/* A member became ready. host: as that of this node. Errors: LS_ENOMEM; it is
+ * not counted then. */
 LS_MUST_USE int ls_epoch_joined(struct ls_epoch *epoch, int64_t now,
-                                uint32_t id, uint64_t incarnation);
+                                uint32_t id, uint64_t incarnation,
+                                uint64_t host);
 
 /* A member left or was lost. */
 void ls_epoch_lost(struct ls_epoch *epoch, int64_t now, uint32_t id,

@@ -44,7 +44,7 @@ void ls_epoch_follow(struct ls_epoch *epoch, uint64_t next);
 
 /* --- barrier_view.c ------------------------------------------------------- */
 
-uint64_t ls_epoch_hash_member(uint32_t id, uint64_t incarnation);
+uint64_t ls_epoch_hash_member(uint32_t id, uint64_t incarnation, uint64_t host);
 
 /* Count those who are joined in the epoch that begins, and choose how they
  * talk. */
@@ -61,6 +61,8 @@ void ls_epoch_note_since(struct ls_epoch *epoch, enum ls_epoch_phase phase,
 struct ls_epoch_peer *ls_epoch_at(const struct ls_epoch *epoch, uint32_t place);
 
 /* --- barrier_tree.c ------------------------------------------------------- */
+
+void ls_tree_fini(struct ls_epoch *epoch);
 
 /* Choose how they talk in the view. A tree of which everyone stands just below
  * the root is the leader's way. Without memory for a tree this node strays from

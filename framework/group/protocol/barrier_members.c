@@ -31,7 +31,7 @@ struct ls_epoch_peer *ls_epoch_add_peer(struct ls_epoch *epoch, uint32_t id,
 }
 
 int ls_epoch_joined(struct ls_epoch *epoch, int64_t now, uint32_t id,
-                    uint64_t incarnation)
+                    uint64_t incarnation, uint64_t host)
 {
     epoch->now = now;
     const struct ls_epoch_peer *old = ls_epoch_peers_joined(&epoch->peers, id);
@@ -47,6 +47,7 @@ int ls_epoch_joined(struct ls_epoch *epoch, int64_t now, uint32_t id,
     if (peer->withdrew)
         return LS_OK;
     peer->joined = true;
+    peer->host = host;
     peer->gone = false;
     if (epoch->losses.has_gone && epoch->losses.gone_one == id)
         epoch->losses.has_gone = false;
@@ -137,7 +138,8 @@ static void lose(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
         epoch->losses.one = peer->id;
         epoch->losses.status = peer->withdrew ? LS_EMISMATCH : LS_ELOST;
     }
-    epoch->losses.hash += ls_epoch_hash_member(peer->id, peer->incarnation);
+    epoch->losses.hash +=
+        ls_epoch_hash_member(peer->id, peer->incarnation, peer->host);
     if (peer->phase < LS_EPOCH_READY)
         epoch->facts.lack_ready--;
     if (peer->phase < LS_EPOCH_ENTERED)

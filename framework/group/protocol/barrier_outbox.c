@@ -60,8 +60,7 @@ struct ls_barrier_message *ls_outbox_post(struct ls_epoch *epoch,
         .flags = epoch->facts.flags,
         .last = epoch->facts.last,
         .full = peer->phase < LS_EPOCH_READY,
-        .astray =
-            epoch->tree.fanout != 0 && epoch->tree.way != LS_EPOCH_BY_TREE,
+        .astray = epoch->tree.grown && epoch->tree.way != LS_EPOCH_BY_TREE,
         .reason = "",
     };
     epoch->outbox.n_sent++;

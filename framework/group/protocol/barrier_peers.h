@@ -22,6 +22,7 @@ enum ls_epoch_phase {
 struct ls_epoch_peer {
     uint32_t id;
     uint64_t incarnation;
+    uint64_t host;   /* 0: of its own */
     bool joined;     /* ready, as the bus sees it */
     bool gone;       /* was lost or left: forgotten at the next entry */
     bool withdrew;   /* gone, but only its barrier: the node is here, which
@@ -33,7 +34,7 @@ struct ls_epoch_peer {
 
     /* In the epoch under way. */
     bool in_view;
-    uint32_t place; /* in the view, by id, counting this node */
+    uint32_t place; /* in the tree */
     bool lost;      /* for this epoch, even if it comes back */
     bool gave_up;   /* said so, but the leader has not: see on_abort() */
     bool chased;    /* was asked at once because it is ahead */

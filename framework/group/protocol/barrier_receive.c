@@ -300,7 +300,7 @@ void ls_epoch_receive(struct ls_epoch *epoch, int64_t now, uint32_t from,
     }
     if (peer->withdrew) {
         peer->withdrew = false;
-        if (ls_epoch_joined(epoch, now, from, incarnation) < 0)
+        if (ls_epoch_joined(epoch, now, from, incarnation, peer->host) < 0)
             return;
     }
     if (message->kind <= LS_BARRIER_LEFT && peer->rounds <= message->epoch)

@@ -1,6 +1,5 @@
-/* The tree of a large world. The members of the view, ordered by id, have the
- * places 0, 1, 2 … Place 0 is the root, and leads; below place p stand the
- * places p·f+1 … p·f+f.
+/* The tree of a large world, or of one on several hosts. Who stands where says
+ * barrier_layout.h; place 0 is the root, and leads.
  *
  * What a member says to the one above it holds for all below it as well, but
  * for those that it lists, and all below those. So facts stay what they are
@@ -13,7 +12,7 @@
 
 static uint32_t above(const struct ls_epoch *epoch, uint32_t place)
 {
-    return (place - 1) / epoch->tree.fanout;
+    return epoch->tree.layout.places[place].above;
 }
 
 struct ls_epoch_peer *ls_tree_above(const struct ls_epoch *epoch)
@@ -26,31 +25,28 @@ struct ls_epoch_peer *ls_tree_above(const struct ls_epoch *epoch)
 bool ls_tree_is_below(const struct ls_epoch *epoch,
                       const struct ls_epoch_peer *peer)
 {
-    return epoch->tree.fanout != 0 && peer->in_view && peer->place > 0 &&
+    return epoch->tree.grown && peer->in_view && peer->place > 0 &&
            above(epoch, peer->place) == epoch->tree.place;
 }
 
 bool ls_tree_is_next(const struct ls_epoch *epoch,
                      const struct ls_epoch_peer *peer)
 {
-    return epoch->tree.fanout != 0 && peer->in_view &&
+    return epoch->tree.grown && peer->in_view &&
            (ls_tree_is_below(epoch, peer) ||
             (epoch->tree.place > 0 &&
              above(epoch, epoch->tree.place) == peer->place));
 }
 
-/* The first place below `place`, and one past the last. Wide, so that they do
- * not wrap. */
-static uint64_t first_below(const struct ls_epoch *epoch, uint64_t place)
+static uint32_t first_below(const struct ls_epoch *epoch, uint32_t place)
 {
-    const uint64_t first = place * epoch->tree.fanout + 1;
-    return first < epoch->view.n ? first : epoch->view.n;
+    return epoch->tree.layout.places[place].below;
 }
 
-static uint64_t end_below(const struct ls_epoch *epoch, uint64_t place)
+/* One past the last place below. */
+static uint32_t end_below(const struct ls_epoch *epoch, uint32_t place)
 {
-    const uint64_t end = (place + 1) * epoch->tree.fanout + 1;
-    return end < epoch->view.n ? end : epoch->view.n;
+    return first_below(epoch, place + 1);
 }
 
 /* Whether a place, or one that it stands below, is listed; up to `top`. */
@@ -75,11 +71,11 @@ void ls_tree_note(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
     if (ls_epoch_is_direct(epoch) || !ls_tree_is_below(epoch, peer) ||
         peer->branch >= phase)
         return;
-    uint64_t from = first_below(epoch, peer->place);
-    uint64_t end = end_below(epoch, peer->place);
+    uint32_t from = first_below(epoch, peer->place);
+    uint32_t end = end_below(epoch, peer->place);
     while (from < end) {
-        for (uint64_t place = from; place < end; place++) {
-            struct ls_epoch_peer *one = ls_epoch_at(epoch, (uint32_t)place);
+        for (uint32_t place = from; place < end; place++) {
+            struct ls_epoch_peer *one = ls_epoch_at(epoch, place);
             /* Of one who is lost nothing is believed any more. */
             if (!one->lost &&
                 !is_listed(epoch, one->place, peer->place, missing, n_missing))
@@ -98,9 +94,9 @@ void ls_tree_note(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
 static bool has_branches(const struct ls_epoch *epoch,
                          enum ls_epoch_phase phase)
 {
-    const uint64_t end = end_below(epoch, epoch->tree.place);
-    for (uint64_t i = first_below(epoch, epoch->tree.place); i < end; i++) {
-        if (ls_epoch_at(epoch, (uint32_t)i)->branch < phase)
+    const uint32_t end = end_below(epoch, epoch->tree.place);
+    for (uint32_t i = first_below(epoch, epoch->tree.place); i < end; i++) {
+        if (ls_epoch_at(epoch, i)->branch < phase)
             return false;
     }
     return true;
@@ -120,9 +116,9 @@ void ls_tree_tell_up(struct ls_epoch *epoch)
 static void ask_below(struct ls_epoch *epoch, enum ls_epoch_phase until,
                       bool again)
 {
-    const uint64_t end = end_below(epoch, epoch->tree.place);
-    for (uint64_t i = first_below(epoch, epoch->tree.place); i < end; i++) {
-        struct ls_epoch_peer *peer = ls_epoch_at(epoch, (uint32_t)i);
+    const uint32_t end = end_below(epoch, epoch->tree.place);
+    for (uint32_t i = first_below(epoch, epoch->tree.place); i < end; i++) {
+        struct ls_epoch_peer *peer = ls_epoch_at(epoch, i);
         if (peer->branch < until)
             ls_outbox_say(epoch, peer, again);
     }
@@ -168,65 +164,98 @@ void ls_tree_quit(struct ls_epoch *epoch)
         epoch->clock.ask_at = epoch->now + LS_EPOCH_ASK_FIRST_NS;
 }
 
-static bool has_room_for_places(struct ls_epoch *epoch)
+/* Keep who is counted, by id, and the host of each. */
+static bool gather(struct ls_epoch *epoch)
 {
-    if (epoch->view.n <= epoch->tree.n_places)
-        return true;
-    uint32_t *places =
-        realloc(epoch->tree.places, epoch->view.n * sizeof *places);
-    if (places == NULL)
-        return false;
-    epoch->tree.places = places;
-    epoch->tree.n_places = epoch->view.n;
+    struct ls_epoch_tree *tree = &epoch->tree;
+    const uint32_t n = epoch->view.n;
+    if (n > tree->capacity) {
+        uint32_t *members = realloc(tree->members, n * sizeof *members);
+        if (members != NULL)
+            tree->members = members;
+        uint64_t *hosts = realloc(tree->hosts, n * sizeof *hosts);
+        if (hosts != NULL)
+            tree->hosts = hosts;
+        if (members == NULL || hosts == NULL)
+            return false;
+        tree->capacity = n;
+    }
+    uint32_t at = 0;
+    tree->own = n - 1;
+    for (size_t i = 0; i < epoch->peers.n; i++) {
+        const struct ls_epoch_peer *peer = &epoch->peers.items[i];
+        if (!peer->in_view)
+            continue;
+        if (tree->own == n - 1 && peer->id > epoch->id)
+            tree->own = at++;
+        tree->hosts[at] = peer->host;
+        tree->members[at++] = (uint32_t)i;
+    }
+    tree->hosts[tree->own] = epoch->host;
     return true;
 }
 
 static void give_places(struct ls_epoch *epoch)
 {
-    uint32_t place = 0;
-    bool passed = false; /* this node's own place */
-    for (size_t i = 0; i < epoch->peers.n; i++) {
-        struct ls_epoch_peer *peer = &epoch->peers.items[i];
-        if (!peer->in_view)
-            continue;
-        if (!passed && peer->id > epoch->id) {
-            epoch->tree.place = place++;
-            passed = true;
-        }
-        epoch->tree.places[place] = (uint32_t)i;
-        peer->place = place++;
+    struct ls_epoch_tree *tree = &epoch->tree;
+    for (uint32_t place = 0; place < epoch->view.n; place++) {
+        const uint32_t member = tree->layout.places[place].member;
+        if (member == tree->own)
+            tree->place = place;
+        else
+            epoch->peers.items[tree->members[member]].place = place;
     }
-    if (!passed)
-        epoch->tree.place = place;
 }
 
-static uint32_t choose_fanout(const struct ls_epoch *epoch)
+/* Whether some are on one host, and others on another. Where one names none, as
+ * a peer may that knows only the leader's way, few make no tree. */
+static bool is_on_hosts(const struct ls_layout *layout)
 {
-    if (epoch->rules.fanout != 0)
-        return epoch->rules.fanout;
-    return epoch->view.n <= LS_EPOCH_LEADER_MAX ? 1 : LS_EPOCH_FANOUT;
+    for (uint32_t i = 0; i < layout->n; i++)
+        if (layout->hosts[i] == 0)
+            return false;
+    return layout->n_hosts > 1 && layout->n_hosts < layout->n;
+}
+
+/* Whether a tree saves anything: a round of it takes longer. */
+static bool is_worth_it(const struct ls_epoch *epoch)
+{
+    const struct ls_layout *layout = &epoch->tree.layout;
+    return !ls_layout_is_flat(layout) &&
+           (epoch->rules.fanout != 0 || layout->n > LS_EPOCH_LEADER_MAX ||
+            is_on_hosts(layout));
 }
 
 void ls_tree_choose(struct ls_epoch *epoch)
 {
     const uint32_t most = epoch->rules.direct_max != 0 ? epoch->rules.direct_max
                                                        : LS_EPOCH_DIRECT_MAX;
-    const uint32_t fanout = choose_fanout(epoch);
-    epoch->tree.fanout = 0;
-    epoch->tree.told = LS_EPOCH_NONE;
-    epoch->tree.way =
-        epoch->view.n <= most ? LS_EPOCH_DIRECT : LS_EPOCH_BY_LEADER;
-    if (epoch->tree.way == LS_EPOCH_DIRECT || fanout == 1 ||
-        epoch->view.n - 1 <= fanout || !has_room_for_places(epoch))
+    const uint32_t fanout =
+        epoch->rules.fanout != 0 ? epoch->rules.fanout : LS_EPOCH_FANOUT;
+    struct ls_epoch_tree *tree = &epoch->tree;
+    tree->grown = false;
+    tree->told = LS_EPOCH_NONE;
+    tree->way = epoch->view.n <= most ? LS_EPOCH_DIRECT : LS_EPOCH_BY_LEADER;
+    if (tree->way == LS_EPOCH_DIRECT || fanout == 1 || !gather(epoch) ||
+        !ls_layout_make(&tree->layout, tree->hosts, epoch->view.n, fanout) ||
+        !is_worth_it(epoch))
         return;
-    epoch->tree.fanout = fanout;
-    epoch->tree.way = LS_EPOCH_BY_TREE;
+    tree->grown = true;
+    tree->way = LS_EPOCH_BY_TREE;
     give_places(epoch);
 }
 
 void ls_tree_shift(struct ls_epoch *epoch, size_t at)
 {
-    for (uint32_t i = 0; epoch->tree.fanout != 0 && i < epoch->view.n; i++)
-        if (i != epoch->tree.place && epoch->tree.places[i] >= at)
-            epoch->tree.places[i]++;
+    const struct ls_epoch_tree *tree = &epoch->tree;
+    for (uint32_t i = 0; tree->grown && i < epoch->view.n; i++)
+        if (i != tree->own && tree->members[i] >= at)
+            tree->members[i]++;
+}
+
+void ls_tree_fini(struct ls_epoch *epoch)
+{
+    ls_layout_fini(&epoch->tree.layout);
+    free(epoch->tree.members);
+    free(epoch->tree.hosts);
 }

@@ -11,17 +11,21 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* A view's hash is the sum over its members, so their order is nothing. */
-uint64_t ls_epoch_hash_member(uint32_t id, uint64_t incarnation)
+/* A view's hash is the sum over its members, so their order is nothing. Who
+ * takes one for another's neighbour makes another tree. */
+uint64_t ls_epoch_hash_member(uint32_t id, uint64_t incarnation, uint64_t host)
 {
-    return mix(mix(id + UINT64_C(0x9e3779b97f4a7c15)) ^ incarnation);
+    return mix(mix(id + UINT64_C(0x9e3779b97f4a7c15)) ^ incarnation ^
+               mix(host));
 }
 
 struct ls_epoch_peer *ls_epoch_at(const struct ls_epoch *epoch, uint32_t place)
 {
-    return place == epoch->tree.place
+    const struct ls_epoch_tree *tree = &epoch->tree;
+    return place == tree->place
                ? NULL
-               : &epoch->peers.items[epoch->tree.places[place]];
+               : &epoch->peers
+                      .items[tree->members[tree->layout.places[place].member]];
 }
 
 /* Count a peer in the epoch that begins. */
@@ -41,7 +45,8 @@ static void count_in(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
         return;
     }
     peer->counted = true;
-    epoch->view.hash += ls_epoch_hash_member(peer->id, peer->incarnation);
+    epoch->view.hash +=
+        ls_epoch_hash_member(peer->id, peer->incarnation, peer->host);
     epoch->facts.lack_entered++;
     epoch->facts.lack_ready++;
     if (peer->id < epoch->view.leader)
@@ -51,8 +56,9 @@ static void count_in(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
 void ls_epoch_make_view(struct ls_epoch *epoch)
 {
     ls_epoch_peers_compact(&epoch->peers);
-    epoch->view.hash = ls_epoch_hash_member(epoch->id, epoch->incarnation) +
-                       mix(epoch->rules.hash);
+    epoch->view.hash =
+        ls_epoch_hash_member(epoch->id, epoch->incarnation, epoch->host) +
+        mix(epoch->rules.hash);
     epoch->view.leader = epoch->id;
     epoch->facts = (struct ls_epoch_facts){.own_flags = epoch->facts.own_flags};
     epoch->losses.n = 0;

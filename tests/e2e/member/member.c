@@ -3,9 +3,11 @@
  *   member ID WORLD TOPOLOGY ENDPOINT SEED greet
  *       emits one event when the world is formed, hears those of all others,
  *       and says "heard N"
- *   member ID WORLD TOPOLOGY ENDPOINT SEED barrier EPOCHS
+ *   member ID WORLD TOPOLOGY ENDPOINT SEED barrier EPOCHS [near]
  *       goes through so many epochs and prints "EPOCH ENTERED LEFT" for each,
- *       in ns of the clock that all processes of a host share
+ *       in ns of the clock that all processes of a host share; and with `near`
+ *       "sent N near N repeated N": the messages that this took, and those of
+ *       them that went through shared memory, which it has for that
  *   member ID WORLD TOPOLOGY ENDPOINT SEED endure SILENCE_MS [again]
  *       goes through epochs until one of the members is sent SIGTERM, and with
  *       `again` even if some fail: endure.h
@@ -73,8 +75,18 @@ static int greet(ls_node *node, uint32_t world)
     return status == LS_OK ? 0 : failed("not all were heard");
 }
 
+static void say_sent(ls_node *node, ls_barrier *gate)
+{
+    struct ls_node_stats stats;
+    struct ls_barrier_stats sent;
+    ls_node_stats(node, &stats);
+    ls_barrier_stats(gate, &sent);
+    printf("sent %" PRIu64 " near %" PRIu64 " repeated %" PRIu64 "\n",
+           sent.sent, stats.near, sent.repeated);
+}
+
 static int go_through(ls_node *node, uint64_t epochs,
-                      struct ls_barrier_epoch_info *infos)
+                      struct ls_barrier_epoch_info *infos, bool near)
 {
     ls_barrier *gate;
     if (infos == NULL || ls_barrier_create(&gate, node, NULL) != LS_OK ||
@@ -86,14 +98,16 @@ static int go_through(ls_node *node, uint64_t epochs,
     for (uint64_t i = 0; i < epochs; i++)
         printf("%" PRIu64 " %" PRId64 " %" PRId64 "\n", infos[i].epoch,
                infos[i].entered_at, infos[i].left_at);
+    if (near)
+        say_sent(node, gate);
     ls_barrier_destroy(&gate);
     return 0;
 }
 
-static int barrier(ls_node *node, uint64_t epochs)
+static int barrier(ls_node *node, uint64_t epochs, bool near)
 {
     struct ls_barrier_epoch_info *infos = calloc(epochs, sizeof *infos);
-    const int code = go_through(node, epochs, infos);
+    const int code = go_through(node, epochs, infos, near);
     free(infos);
     return code;
 }
@@ -169,7 +183,8 @@ static int topology_of(const char *name)
     return strcmp(name, "star") == 0 ? LS_TOPOLOGY_STAR : LS_TOPOLOGY_MESH;
 }
 
-static int run(ls_node *node, const char *mode, const char *size, bool again)
+/* more: there is one word more. */
+static int run(ls_node *node, const char *mode, const char *size, bool more)
 {
     if (strcmp(mode, "greet") == 0)
         return greet(node, ls_node_world_size(node));
@@ -178,8 +193,8 @@ static int run(ls_node *node, const char *mode, const char *size, bool again)
     if (strcmp(mode, "endless") == 0)
         return endless(node);
     if (strcmp(mode, "endure") == 0)
-        return endure(node, again);
-    return barrier(node, strtoull(size, NULL, 10));
+        return endure(node, more);
+    return barrier(node, strtoull(size, NULL, 10), more);
 }
 
 int main(int argc, char **argv)
@@ -200,7 +215,8 @@ int main(int argc, char **argv)
     options.topology = (enum ls_topology)topology_of(argv[3]);
     options.bind = argv[4];
     options.insecure = true; /* hosts that are namespaces of this one */
-    if (strncmp(options.bind, "tcp://198.18.", 13) == 0)
+    const bool near = strcmp(mode, "barrier") == 0 && argc > 8;
+    if (!near && strncmp(options.bind, "tcp://198.18.", 13) == 0)
         options.shared_bytes = 0;
     options.start_timeout_ms = WAIT_MS;
     options.attach = &seed;

@@ -65,8 +65,10 @@ struct ls_barrier_options {
     uint32_t expected;
 
     /* Whom members talk to. 1: the member with the lowest id; n: their parent
-     * in a tree in which each has up to n children; 0: as 1 for up to 32
-     * members, above that a tree of 16. */
+     * in a tree in which each has up to n children on its host and, the first
+     * of a host, n on others; 0: as 1 for up to 32 members of one host, or of
+     * as many hosts, else a tree of 16. Hosts are those of ls_node_host():
+     * docs/barrier.md#through-a-tree. */
     uint32_t fanout;
 
     enum ls_on_loss on_loss;
