@@ -528,7 +528,8 @@ static int create_node(node_run *run)
     char words[PLAN_ROLE_MAX];
     plan_node_options(plan, &options);
     /* Each has a host of its own there, unless it is said. */
-    if (run->runtime != ls_runtime_threads() && plan->world.shared_mib < 0)
+    if (run->runtime != ls_runtime_threads() && plan->world.shared_mib < 0 &&
+        plan->sim.hosts == 0)
         options.shared_bytes = 0;
     options.id = planned->id;
     options.role = plan_role_words(plan, run->index, words);

@@ -126,6 +126,8 @@ static void read_barrier(struct plan_barrier *barrier,
 
 static void read_sim(struct plan_sim *sim, ls_config_section *section)
 {
+    sim->hosts = (uint32_t)ls_config_int(section, "hosts", 0, 1,
+                                         PLAN_NODES_MAX); /* 0: not named */
     sim->epochs = ls_config_int(section, "epochs", 15, 1, INT32_MAX);
     sim->events = ls_config_int(section, "events", 1, 0, 1000000);
     sim->blocking = ls_config_int(section, "blocking", 0, 0, 1000000);

@@ -23,6 +23,9 @@ static const char of_coordinators[] =
     "each coordinator.send_policy_freq iterations; leave it out, or say "
     "checkpoint.replay";
 
+static const char as_it_is[] =
+    "`lockstep sim` runs such a job as it is; leave it out";
+
 static const struct limit limits[] = {
     {NULL, "plugin", IN_STEP | SERVICE, "they load none; leave it out"},
     {"env", NULL, IN_STEP | SERVICE, "they load no plugin; leave it out"},
@@ -49,14 +52,14 @@ static const struct limit limits[] = {
     {"barrier", NULL, MEMBERS,
      "it is for jobs of {role: member}; leave it out. What bounds the waits "
      "here is world.step_timeout_s"},
-    {"sim", NULL, SERVICE | MEMBERS,
-     "`lockstep sim` runs such a job as it is; leave it out"},
+    {"sim", "epochs", SERVICE | MEMBERS, as_it_is},
     {"sim", "epochs", MEMBERS | IN_STEP,
      "it is for jobs of {role: member}; here coordinator.iterations counts"},
-    {"sim", "events", MEMBERS | IN_STEP,
+    {"sim", "events", MEMBERS,
      "it is for jobs of {role: member}; leave it out"},
-    {"sim", "blocking", MEMBERS | IN_STEP,
+    {"sim", "blocking", MEMBERS,
      "it is for jobs of {role: member}; leave it out"},
+    {"sim", "pace_ms", SERVICE | MEMBERS, as_it_is},
     {"evaluator", "every", IN_STEP | MEMBERS,
      "a coordinator evaluates by the clock: see coordinator.eval_interval_s"},
     {"stop", "env_step", IN_STEP | SERVICE,

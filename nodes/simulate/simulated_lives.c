@@ -169,7 +169,10 @@ static int make_host(simulated *all, size_t index, ls_host **out)
     char name[24];
     (void)snprintf(name, sizeof name, "node %u",
                    (unsigned)all->options.plan->nodes[index].id);
+    const uint32_t n = all->options.plan->sim.hosts;
     int status = ls_host_create(out, all->simulation, name);
+    if (status == LS_OK && n != 0)
+        ls_host_set_machine(*out, (uint32_t)index % n);
     if (status == LS_OK)
         status = ls_network_join(all->network, *out);
     if (status == LS_OK && all->disks != NULL)

@@ -216,7 +216,7 @@ END
         "configs/cartpole.yaml barrier.epochs=3 \
 barrier does nothing in a job in lock step: it is for jobs of {role: member}" \
         "configs/cartpole.yaml sim.pace_ms=3 \
-sim does nothing in a job in lock step: " \
+sim.pace_ms does nothing in a job in lock step: " \
         "configs/cartpole.yaml nodes.0.labels=fast \
 labels does nothing: no job chooses nodes by them" \
         "configs/service.yaml checkpoint.replay=true \

@@ -175,6 +175,12 @@ unharmed() {
     holds 20 --nodes 9 --set world.shared_mib=1
 }
 
+@test "members of two hosts hold, in shared memory and between hosts" {
+    job=$barrier
+    holds 20 --set sim.hosts=2
+    holds 20 --nodes 9 --set sim.hosts=3
+}
+
 # bats test_tags=slow
 @test "a barrier whose answers count in any epoch is found out" {
     found ack-without-epoch

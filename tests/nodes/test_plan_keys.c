@@ -100,6 +100,7 @@ static const struct row {
     {"barrier.timeout_ms", "9", MEMBERS, "", "", "tests/nodes/test_checks_members.c"},
     {"barrier.pace_ms", "9", MEMBERS, "", "", "tests/e2e/test_sim.bats"},
     {"barrier.events", "9", MEMBERS, "", "", "tests/e2e/test_sim.bats"},
+    {"sim.hosts", "2", ALL, "", "", "tests/e2e/test_sim.bats"},
     {"sim.epochs", "9", MEMBERS, "", "", "tests/e2e/test_sim_jobs.bats"},
     {"sim.events", "9", MEMBERS, "", "", "tests/e2e/test_sim.bats"},
     {"sim.blocking", "9", MEMBERS, "", "", "tests/e2e/test_sim.bats"},

@@ -132,6 +132,8 @@ struct plan_checkpoint {
 
 /* What members do instead in `lockstep sim`, where failures are borne. */
 struct plan_sim {
+    uint32_t hosts; /* that the nodes are on, in turn; 0: nothing is shared,
+                     * unless world.shared_mib says so */
     int64_t epochs, events, blocking;
     int pace_ms;
 };
