@@ -25,6 +25,7 @@
 #include "store_calls.h"
 #include "store_files.h"
 #include "weights.h"
+#include "wire.h"
 
 #include "support/fsm_options.h"
 #include "support/service_messages.h"
@@ -597,6 +598,143 @@ static void recording(void)
     ls_trace_destroy(&trace);
 }
 
+/* --- frames and topics of the bus --------------------------------------- */
+
+/* kind: in the order of fuzz_wire.c. */
+static void wire(const char *name, char kind, const uint8_t *bytes, size_t n)
+{
+    seed("wire", name, &kind, 1, bytes, n);
+}
+
+/* A frame on this topic; payload: NULL: in a second frame, or it has none. */
+static void frame(const char *name, const char *topic, struct wire_header *what,
+                  const void *payload, size_t size)
+{
+    uint8_t bytes[2 * WIRE_HEAD_MAX];
+    size_t n = strlen(topic) + 1;
+    memcpy(bytes, topic, n);
+    what->job = wire_job_hash("lockstep");
+    what->origin = 7;
+    what->incarnation = 9;
+    what->sequence = 1;
+    what->data = payload;
+    what->size = size;
+    n += wire_header_write(bytes + n, what);
+    if (size != 0)
+        memcpy(bytes + n, payload, size);
+    wire(name, 0, bytes, n + size);
+}
+
+static void presences(void)
+{
+    uint8_t bytes[WIRE_TOPIC_MAX];
+    struct wire_presence p = {.link = 7,
+                              .id = 3,
+                              .incarnation = 0xabc,
+                              .config_hash = 0x1122,
+                              .host = 0x33,
+                              .job = "lockstep",
+                              .role = "learner",
+                              .labels = "gpu,fast",
+                              .endpoint = "tcp://127.0.0.1:21500"};
+    wire("presence", 1, bytes, wire_presence_write(bytes, &p));
+    p.relayed = true;
+    p.relay = 1;
+    (void)snprintf(p.signature, sizeof p.signature, "00ff");
+    wire("relayed", 1, bytes, wire_presence_write(bytes, &p));
+    struct wire_listen l = {.link = 7, .id = 11, .event = "greet"};
+    wire("listen", 2, bytes, wire_listen_write(bytes, &l));
+    (void)snprintf(l.event, sizeof l.event, "*");
+    wire("listen_glob", 2, bytes, wire_listen_write(bytes, &l));
+}
+
+static void heartbeats(void)
+{
+    uint8_t bytes[512];
+    struct wire_member member = {.id = 7,
+                                 .incarnation = 9,
+                                 .state = WIRE_MEMBER_READY,
+                                 .endpoint = "tcp://127.0.0.1:21500",
+                                 .sent_messages = 3,
+                                 .sent_bytes = 4,
+                                 .limit_messages = 5,
+                                 .limit_bytes = 6};
+    size_t n = wire_members_begin(bytes, 2);
+    n += wire_member_write(bytes + n, &member);
+    member = (struct wire_member){.id = 8, .state = WIRE_MEMBER_ABSENT};
+    n += wire_member_write(bytes + n, &member);
+    wire("members", 3, bytes, n);
+    frame("heartbeat", "c",
+          &(struct wire_header){
+              .kind = WIRE_KIND_HEARTBEAT, .name = "lockstep", .name_size = 8},
+          bytes, n);
+}
+
+static void payloads(void)
+{
+    uint8_t bytes[64];
+    size_t n = wire_batch_write(bytes, "hello", 5);
+    n += wire_batch_write(bytes + n, "", 0);
+    frame("batch", "egreet",
+          &(struct wire_header){.kind = WIRE_KIND_BATCH, .total = 2}, bytes, n);
+    frame("event", "egreet", &(struct wire_header){.kind = WIRE_KIND_EVENT},
+          "hello", 5);
+    frame("second_frame", "i7",
+          &(struct wire_header){
+              .kind = WIRE_KIND_EVENT, .name = "greet", .name_size = 5},
+          NULL, 0);
+    frame("chunk", "egreet",
+          &(struct wire_header){
+              .kind = WIRE_KIND_CHUNK, .total = 4000000, .offset = 1048576},
+          "hello", 5);
+    frame("channel", "i42",
+          &(struct wire_header){
+              .kind = WIRE_KIND_CHANNEL, .name = "barrier", .name_size = 7},
+          "hello", 5);
+    frame("reliable", "i42",
+          &(struct wire_header){.kind = WIRE_KIND_RELIABLE,
+                                .of = WIRE_KIND_EVENT,
+                                .name = "greet",
+                                .name_size = 5,
+                                .to_incarnation = 5,
+                                .number = 6,
+                                .total = 5},
+          "hello", 5);
+}
+
+static void control(void)
+{
+    char topic[WIRE_CHALLENGE_SIZE + 2] = "a";
+    frame("credit", "i42",
+          &(struct wire_header){.kind = WIRE_KIND_CREDIT,
+                                .limit_messages = 10,
+                                .limit_bytes = 20},
+          NULL, 0);
+    frame("ack", "i42",
+          &(struct wire_header){.kind = WIRE_KIND_ACK,
+                                .to_incarnation = 5,
+                                .number = 6,
+                                .also = 5,
+                                .limit_messages = 7,
+                                .limit_bytes = 8},
+          NULL, 0);
+    frame("farewell", "c",
+          &(struct wire_header){.kind = WIRE_KIND_FAREWELL, .reason = -5}, NULL,
+          0);
+    frame("verdict", "i42",
+          &(struct wire_header){.kind = WIRE_KIND_VERDICT,
+                                .reason = -5,
+                                .subject = 9,
+                                .members = 3,
+                                .silence_ms = 2000},
+          "why", 3);
+    memset(topic + 1, '7', WIRE_CHALLENGE_SIZE);
+    frame("proof", topic,
+          &(struct wire_header){
+              .kind = WIRE_KIND_PROOF, .name = "lockstep", .name_size = 8},
+          "proof", 5);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) {
@@ -619,6 +757,10 @@ int main(int argc, char **argv)
     policy();
     reports();
     leases();
+    presences();
+    heartbeats();
+    payloads();
+    control();
     records(false);
     records(true);
     files();
