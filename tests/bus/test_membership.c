@@ -779,6 +779,26 @@ TEST(one_too_many_is_admitted_when_there_is_room)
     end(a);
 }
 
+/* It is gone, and has not been declared so yet: a word of a full world would
+ * end the other. */
+TEST(who_is_where_one_that_is_away_was_waits_for_its_place)
+{
+    struct machine *a = full_world();
+    broke(a, 3, FIRST);
+    struct wire_presence there = presence_of(4, FIRST);
+    memcpy(there.endpoint, presence_of(3, FIRST).endpoint,
+           sizeof there.endpoint);
+    assert_fails(present_as(a, 4, &there), LS_ELIMIT);
+    assert_fails(present(a, 6, FIRST), LS_ELIMIT);
+    membership_announced(&a->m, a->now);
+    assert_null(told(a, 4, LS_ELIMIT, FIRST));
+    assert_non_null(told(a, 6, LS_ELIMIT, FIRST));
+    assert_ok(present(a, 3, FIRST)); /* it is here, after all */
+    membership_announced(&a->m, a->now);
+    assert_non_null(told(a, 4, LS_ELIMIT, FIRST));
+    end(a);
+}
+
 TEST(of_those_that_come_at_once_the_first_are_let_in)
 {
     struct machine *a = machine_with(LS_TOPOLOGY_MESH, false, ME, 3);

@@ -320,13 +320,24 @@ static void tell(const struct membership *m, const struct member *member,
             .text = text});
 }
 
+/* Whether one that is away was where this one is: it is gone, as soon as that
+ * is proved, or silent; and leaves its place. */
+static bool may_inherit(const struct membership *m, const struct member *member)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (m->at[i]->away_at != 0 && m->at[i]->via == NULL &&
+            strcmp(m->at[i]->endpoint, member->endpoint) == 0)
+            return true;
+    return false;
+}
+
 void membership_tell(struct membership *m, struct member *member)
 {
     if (member->n_present == 0 || member->via != NULL || m->leaving)
         return;
     if (member->state == LS_MEMBER_LOST)
         tell(m, member, LS_ELOST, member->incarnation, "");
-    else if (member->barred)
+    else if (member->barred && !may_inherit(m, member))
         tell(m, member, LS_ELIMIT, member->incarnation, "");
     else if (member->late)
         tell(m, member, LS_EUNREACHABLE, member->incarnation, "");
