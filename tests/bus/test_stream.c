@@ -157,6 +157,7 @@ TEST(control_messages_are_bounded_too)
     end(&s);
 }
 
+/* Of what is under way the oldest alone at first, then twice as many. */
 TEST(what_is_not_acknowledged_comes_again_later_each_time)
 {
     struct stream_sender s = sender();
@@ -169,7 +170,9 @@ TEST(what_is_not_acknowledged_comes_again_later_each_time)
     int64_t now = 20 * MS, wait = 40 * MS;
     for (int i = 0; i < 8; i++) {
         assert_int_equal(stream_tick(&s, now), now + wait);
-        assert_int_equal(transmit(&s, now, &first), 3);
+        assert_int_equal(transmit(&s, now, &first), i == 0   ? 1
+                                                    : i == 1 ? 2
+                                                             : 3);
         assert_int_equal(first, 1);
         now += wait;
         wait = 2 * wait < 500 * MS ? 2 * wait : 500 * MS;
@@ -232,8 +235,10 @@ static unsigned acknowledge_repeated(struct stream_sender *s, uint64_t number,
 /* All is lost from now on: the clock transmits again, and again. */
 static int64_t cut(struct stream_sender *s, int64_t now, int64_t end)
 {
-    for (int64_t at; (at = stream_tick(s, now)) < end; now = at)
+    for (int64_t at; now < end; now = at) {
+        at = stream_tick(s, now);
         (void)transmit(s, now, NULL);
+    }
     return end;
 }
 
@@ -382,8 +387,11 @@ TEST(a_gap_is_filled_once_at_once)
     assert_int_equal(first, 3);
     (void)acknowledge(&s, 2, 0xe, 0);
     assert_int_equal(transmit(&s, 0, &first), 0);
-    /* By the clock it comes again; what has arrived does not. */
+    /* By the clock it comes again, alone; what has arrived does not. */
     (void)stream_tick(&s, 20 * MS);
+    assert_int_equal(transmit(&s, 20 * MS, &first), 1);
+    assert_int_equal(first, 3);
+    stream_rewind(&s);
     assert_int_equal(transmit(&s, 20 * MS, &first), 10 - 2 - 3);
     end(&s);
 }
@@ -406,6 +414,40 @@ TEST(a_gap_that_was_filled_in_vain_is_filled_again)
     /* 6 went before that. */
     (void)acknowledge(&s, 1, 0x1e, 5 * MS);
     assert_int_equal(transmit(&s, 5 * MS, NULL), 0);
+    end(&s);
+}
+
+/* A receiver that stood still reads what is on its way to it. */
+TEST(what_was_only_late_does_not_go_again)
+{
+    struct stream_sender s = sender();
+    uint64_t first = 0;
+    push(&s, 10);
+    (void)transmit(&s, 0, NULL);
+    (void)stream_tick(&s, 20 * MS);
+    assert_int_equal(transmit(&s, 20 * MS, &first), 1);
+    push(&s, 1); /* a new one does not wait for it */
+    assert_int_equal(transmit(&s, 25 * MS, &first), 1);
+    assert_int_equal(first, 11);
+    (void)acknowledge(&s, 5, 0, 30 * MS);
+    assert_int_equal(transmit(&s, 30 * MS, NULL), 0);
+    /* Nor was that a round trip: a cut may have lain between. */
+    (void)acknowledge(&s, 10, 0, 90 * MS);
+    assert_int_equal(stream_tick(&s, 90 * MS), 90 * MS + STREAM_RESEND_NS);
+    end(&s);
+}
+
+TEST(what_was_lost_goes_again_as_soon_as_one_of_it_has_come)
+{
+    struct stream_sender s = sender();
+    uint64_t first = 0;
+    push(&s, 10);
+    (void)transmit(&s, 0, NULL);
+    (void)stream_tick(&s, 20 * MS);
+    assert_int_equal(transmit(&s, 20 * MS, NULL), 1);
+    (void)acknowledge(&s, 1, 0, 21 * MS);
+    assert_int_equal(transmit(&s, 21 * MS, &first), 9);
+    assert_int_equal(first, 2);
     end(&s);
 }
 

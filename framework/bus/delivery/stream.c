@@ -38,6 +38,7 @@ void stream_sender_init(struct stream_sender *s)
                                 .again = 1,
                                 .again_to = 1,
                                 .repaired = 1,
+                                .burst = STREAM_BURST,
                                 .taught = 1,
                                 .room_messages = STREAM_FIRST_MESSAGES,
                                 .room_bytes = STREAM_FIRST_BYTES,
@@ -119,8 +120,9 @@ static uint64_t next_again(struct stream_sender *s)
         s->again = s->base;
     while (s->again < s->again_to && item_at(s, s->again)->arrived)
         s->again++;
-    if (s->again >= s->again_to)
-        return 0;
+    if (s->again >= s->again_to ||
+        (s->burst != STREAM_BURST && s->again >= s->base + s->burst))
+        return 0; /* new ones are not late by that */
     const size_t bytes = item_at(s, s->again)->bytes;
     if (s->again >= s->base + STREAM_BURST ||
         (s->again_bytes != 0 && s->again_bytes + bytes > s->most))
@@ -170,11 +172,12 @@ const struct stream_item *stream_next(struct stream_sender *s, int64_t now,
  * after an acknowledgement that was lost, and counts then only if it is less.
  * It differs, on a busy host by much, so both the mean and how far they are
  * from it are kept (section 2). */
-static void measure(struct stream_sender *s, const struct stream_item *item,
-                    int64_t now, bool late)
+static void measure(struct stream_sender *s, uint64_t number, int64_t now,
+                    bool late)
 {
+    const struct stream_item *item = item_at(s, number);
     const int64_t took = now - item->sent_at;
-    if (item->again || (late && took >= s->round_trip))
+    if (item->again || number < s->clocked || (late && took >= s->round_trip))
         return;
     const bool first = s->round_trip == 0 || s->patience != 0;
     s->spread = first ? 0 : (3 * s->spread + llabs(took - s->round_trip)) / 4;
@@ -189,7 +192,7 @@ static void measure(struct stream_sender *s, const struct stream_item *item,
 static void repair(struct stream_sender *s, uint64_t also, int64_t now,
                    bool late)
 {
-    struct stream_item *latest = NULL; /* of those that have arrived now */
+    uint64_t latest = 0; /* of those that have arrived now */
     uint64_t beyond = s->base;
     bool filled_in_vain = false;
     for (unsigned i = 0; i < 64; i++) {
@@ -197,13 +200,13 @@ static void repair(struct stream_sender *s, uint64_t also, int64_t now,
         if ((also >> i & 1) == 0 || number >= s->cursor)
             continue;
         struct stream_item *item = item_at(s, number);
-        latest = item->arrived ? latest : item;
+        latest = item->arrived ? latest : number;
         filled_in_vain = filled_in_vain || (!item->arrived && !item->again &&
                                             item->sent_at > s->filled_at);
         item->arrived = true;
         beyond = number;
     }
-    if (latest != NULL)
+    if (latest != 0)
         measure(s, latest, now, late);
     if (filled_in_vain)
         s->repaired = s->base;
@@ -227,7 +230,7 @@ static void measure_last(struct stream_sender *s, uint64_t number, int64_t now,
         if (item_at(s, n)->again)
             return;
     }
-    measure(s, item_at(s, number), now, late);
+    measure(s, number, now, late);
 }
 
 /* What came twice had not been lost: it only took longer than was waited. How
@@ -251,6 +254,16 @@ static void learn_patience(struct stream_sender *s,
     s->patience = more < took ? more : took > before ? took : before;
 }
 
+/* After the clock. If one has come that was not transmitted again, it was only
+ * late, and the rest may be, too: that is left to the clock. Else what was
+ * transmitted again is of use, and so is the rest. */
+static void heed_repeats(struct stream_sender *s, uint64_t number)
+{
+    if (s->burst != STREAM_BURST && number >= s->again)
+        s->again_to = s->again;
+    s->burst = STREAM_BURST;
+}
+
 bool stream_acknowledge(struct stream_sender *s, const struct stream_ack *ack,
                         int64_t now, stream_free_fn *fn, void *self)
 {
@@ -267,6 +280,7 @@ bool stream_acknowledge(struct stream_sender *s, const struct stream_ack *ack,
     ls_take(progress ? LS_TAKES_STREAM_ACKED : LS_TAKES_STREAM_ACK_SAME);
     if (progress) {
         s->again_bytes = 0;
+        heed_repeats(s, ack->number);
         measure_last(s, ack->number, now, late);
         learn_patience(s, ack, now, late);
     }
@@ -286,8 +300,11 @@ int64_t stream_tick(struct stream_sender *s, int64_t now)
     if (s->resend_at > now)
         return s->resend_at;
     const int64_t interval = s->interval;
+    const uint64_t burst = s->burst == STREAM_BURST ? 1 : 2 * s->burst;
     ls_take(LS_TAKES_STREAM_CLOCK);
     stream_rewind(s);
+    s->burst = burst; /* they may be late, and not lost */
+    s->clocked = s->cursor;
     const int64_t most = 2 * s->interval > STREAM_RESEND_MAX_NS
                              ? 2 * s->interval
                              : STREAM_RESEND_MAX_NS;
@@ -300,6 +317,7 @@ void stream_rewind(struct stream_sender *s)
 {
     s->again = s->repaired = s->base;
     s->again_to = s->cursor;
+    s->burst = STREAM_BURST;
     s->again_bytes = 0;
     s->interval = patience(s);
     s->resend_at = LS_FOREVER; /* from when the first is transmitted */

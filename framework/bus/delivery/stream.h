@@ -18,8 +18,8 @@
 /* So far beyond what it has in order a receiver keeps messages, and a sender
  * transmits beyond what is acknowledged. */
 #define STREAM_REACH 4096
-/* So many are transmitted again before an acknowledgement shows that it is of
- * use. */
+/* So many at most are transmitted again before an acknowledgement shows that it
+ * is of use. */
 #define STREAM_BURST         256
 #define STREAM_RESEND_NS     (20 * LS_NS_PER_MS)
 #define STREAM_RESEND_MAX_NS (500 * LS_NS_PER_MS)
@@ -52,6 +52,8 @@ struct stream_sender {
     uint64_t cursor;           /* the first that was never transmitted */
     uint64_t next;             /* the number of the next new one */
     uint64_t again, again_to;  /* to be transmitted again */
+    uint64_t burst;            /* so many, before an acknowledgement */
+    uint64_t clocked;          /* those below were under way at a time-out */
     uint64_t repaired;         /* gaps below were filled */
     int64_t filled_at;         /* when any was, last */
     size_t n_data, n_control;  /* not acknowledged */
