@@ -231,23 +231,20 @@ static const ls_config_section *home_of(const ls_config_section *section,
 static void note_unknown_key(const ls_config_section *section,
                              const struct config_entry *entry)
 {
-    const char *const nearest =
+    struct path_text path;
+    const char *meant =
         ls_nearest(entry->key, section->asked, section->n_asked);
     const struct config_quote key = ls_config_quote(entry->key);
-    if (nearest != NULL) {
-        ls_config_note(section->config, &entry->place,
-                       "unknown key \"%s\"; did you mean \"%s\"?", key.text,
-                       nearest);
-        return;
-    }
     const ls_config_section *const home =
-        home_of(&section->config->top, entry->key);
+        meant == NULL ? home_of(&section->config->top, entry->key) : NULL;
     if (home != NULL) { /* right, but for where it stands */
-        const struct path_text path =
-            path_of(home, entry->key, LS_CONFIG_NO_INDEX);
+        path = path_of(home, entry->key, LS_CONFIG_NO_INDEX);
+        meant = path.text;
+    }
+    if (meant != NULL) {
         ls_config_note(section->config, &entry->place,
                        "unknown key \"%s\"; did you mean \"%s\"?", key.text,
-                       path.text);
+                       meant);
         return;
     }
     char known[200] = "";
