@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -301,6 +302,57 @@ TEST(a_line_on_stderr_is_one_write_without_colours)
     last_line[n] = '\0';
     assert_line("warn  to stderr\n");
     assert_int_equal(recv(ends[1], last_line, 1, MSG_DONTWAIT), -1);
+    close(before);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* Fill it, so that a write would wait. */
+static void fill(int fd)
+{
+    static const char bytes[4096];
+    const int flags = fcntl(fd, F_GETFL);
+    assert_int_equal(fcntl(fd, F_SETFL, flags | O_NONBLOCK), 0);
+    while (write(fd, bytes, sizeof bytes) > 0)
+        continue;
+    assert_int_equal(fcntl(fd, F_SETFL, flags), 0);
+}
+
+/* What a pipe has, without what it was filled with. */
+static void read_lines(int fd, char *out, size_t size)
+{
+    static char bytes[1 << 20];
+    const ssize_t n = read(fd, bytes, sizeof bytes);
+    size_t length = 0;
+    for (ssize_t i = 0; i < n && length < size - 1; i++)
+        if (bytes[i] != '\0')
+            out[length++] = bytes[i];
+    out[length] = '\0';
+}
+
+/* A thread that others wait for logs. */
+TEST(a_stderr_that_nobody_reads_holds_up_nobody_and_lines_are_counted)
+{
+    int ends[2];
+    char lines[1024];
+    assert_int_equal(pipe(ends), 0);
+    fill(ends[1]);
+    const int before = dup(STDERR_FILENO);
+    assert_true(dup2(ends[1], STDERR_FILENO) >= 0);
+    ls_log_redirect(NULL, NULL);
+    ls_log_warn("first");
+    ls_log_warn("second");
+    read_lines(ends[0], lines, sizeof lines);
+    ls_log_warn("third");
+    ls_log_warn("fourth");
+    ls_log_redirect(keep_line, NULL);
+    assert_true(dup2(before, STDERR_FILENO) >= 0);
+    assert_string_equal(lines, "");
+    read_lines(ends[0], lines, sizeof lines);
+    assert_non_null(strstr(lines, "warn  log: lines left out before this, "
+                                  "since nobody read them: 2\n"));
+    assert_non_null(strstr(lines, "warn  third\n"));
+    assert_non_null(strstr(lines, "warn  fourth\n"));
     close(before);
     close(ends[0]);
     close(ends[1]);

@@ -57,6 +57,10 @@ struct ls_thread {
  * node that it works for: "2 ls-bus", for gdb, top and perf. */
 void ls_runtime_threads_name(int64_t node);
 
+/* Whether fd takes something, now or by the deadline, also if it then fails: of
+ * a terminal or a pipe, whether who reads it keeps up. */
+bool ls_runtime_threads_takes(int fd, int64_t deadline);
+
 /* A lock of the runtime of threads that needs no init and has no end, for what
  * the process has only one of: the log. */
 ls_mutex *ls_runtime_process_mutex(void);

@@ -14,6 +14,7 @@
 #define _GNU_SOURCE /* pthread_setname_np, getentropy, CPU_SET */
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -166,6 +167,21 @@ void ls_runtime_threads_name(int64_t node)
                    current->name);
     name[NAME_BYTES - 1] = '\0';
     (void)pthread_setname_np(pthread_self(), name);
+}
+
+bool ls_runtime_threads_takes(int fd, int64_t deadline)
+{
+    struct pollfd one = {.fd = fd, .events = POLLOUT};
+    for (;;) {
+        const int64_t now = read_clock(CLOCK_MONOTONIC);
+        const int64_t left = deadline > now ? deadline - now : 0;
+        const int ms = left > LS_NS_PER_S ? 1000 : (int)(left / LS_NS_PER_MS);
+        const int n = poll(&one, 1, ms);
+        if (n > 0)
+            return true;
+        if (n == 0 ? left < LS_NS_PER_MS : errno != EINTR)
+            return false;
+    }
 }
 
 static void *thread_main(void *argument)

@@ -3,6 +3,11 @@
  * - A line is put together on the stack, so that logging needs no memory and
  *   cannot fail. It is at most PIPE_BUF of Linux long: then one write(2) into
  *   a pipe or a terminal that several processes share is never torn.
+ * - Whoever reads stderr may rest: a terminal that is stopped, a pipe to a
+ *   program that waits. Who logs is awaited by others, and must not wait for
+ *   that one: it does so for a moment, once, and then leaves lines out until
+ *   there is room for one again, which says how many were left out. poll(2)
+ *   says that a pipe takes PIPE_BUF bytes at least.
  * - Texts come from anywhere, peers included. No byte of them can end the
  *   line, break the JSON, or reach a terminal as a control sequence. */
 #include "lockstep/log.h"
@@ -23,6 +28,7 @@
 enum {
     LINE_BYTES = 4096,
     STEP_BYTES = 64, /* shown of a step's name, so that a text has room */
+    PATIENCE_MS = 500,
 };
 
 /* Behind a line that is cut; kept free with room for the end of a line. */
@@ -55,6 +61,7 @@ static struct {
     void (*fn)(void *self, const char *line);
     void *self;
 } redirection;
+static unsigned long long left_out; /* lines; nobody reads stderr */
 
 static int pack(struct setting setting)
 {
@@ -306,19 +313,57 @@ static void end_line(struct line *line, bool json)
     line->length += strlen(tail);
 }
 
-static void write_stderr(struct line *line)
-{
-    line->bytes[line->length++] = '\n';
-    while (write(STDERR_FILENO, line->bytes, line->length) < 0 &&
-           errno == EINTR)
-        continue;
-}
-
 /* no-color.org: set and not empty. */
 static bool wants_colour(void)
 {
     const char *const no_colour = getenv("NO_COLOR");
     return (no_colour == NULL || *no_colour == '\0') && isatty(STDERR_FILENO);
+}
+
+/* Times of simulated threads are virtual. */
+static void make_line(struct line *line, enum ls_log_level level,
+                      const char *text, bool json, bool coloured)
+{
+    const int64_t wall = ls_wall_now(ls_runtime_current());
+    line->length = 0;
+    line->full = false;
+    if (json)
+        begin_json(line, level, wall);
+    else
+        begin_text(line, level, wall, coloured);
+    append_text(line, text, strlen(text), json);
+    end_line(line, json);
+}
+
+/* Returns whether it did. line: the room for it. */
+static bool write_line(struct line *line, enum ls_log_level level,
+                       const char *text, bool json, int patience_ms)
+{
+    ls_runtime *const runtime = ls_runtime_threads();
+    if (!ls_runtime_threads_takes(STDERR_FILENO,
+                                  ls_deadline(runtime, patience_ms)))
+        return false;
+    make_line(line, level, text, json, wants_colour());
+    line->bytes[line->length++] = '\n';
+    while (write(STDERR_FILENO, line->bytes, line->length) < 0 &&
+           errno == EINTR)
+        continue;
+    return true;
+}
+
+static void write_stderr(struct line *line, enum ls_log_level level,
+                         const char *text, bool json)
+{
+    const int patience_ms = left_out == 0 ? PATIENCE_MS : 0;
+    char missing[96];
+    (void)snprintf(missing, sizeof missing,
+                   "log: lines left out before this, since nobody read them: "
+                   "%llu",
+                   left_out);
+    if (left_out != 0 && write_line(line, LS_LOG_WARN, missing, json, 0))
+        left_out = 0;
+    if (left_out != 0 || !write_line(line, level, text, json, patience_ms))
+        left_out++;
 }
 
 void ls_log_write(enum ls_log_level level, const char *format, ...)
@@ -339,23 +384,16 @@ void ls_log_write(enum ls_log_level level, const char *format, ...)
         return;
     }
 
-    const bool json = setting.json;
-    const int64_t wall = ls_wall_now(ls_runtime_current());
-    struct line line = {.length = 0};
+    /* A text that vsnprintf cut is longer than a line, and is cut again. */
+    struct line line;
     ls_mutex *const mutex = ls_runtime_process_mutex();
     ls_mutex_lock(mutex);
-    if (json)
-        begin_json(&line, level, wall);
-    else
-        begin_text(&line, level, wall,
-                   redirection.fn == NULL && wants_colour());
-    /* A text that vsnprintf cut is longer than a line, and is cut again. */
-    append_text(&line, text, strlen(text), json);
-    end_line(&line, json);
-    if (redirection.fn != NULL)
+    if (redirection.fn == NULL) {
+        write_stderr(&line, level, text, setting.json);
+    } else {
+        make_line(&line, level, text, setting.json, false);
         redirection.fn(redirection.self, line.bytes);
-    else
-        write_stderr(&line);
+    }
     ls_mutex_unlock(mutex);
     errno = caller_errno;
 }

@@ -7,7 +7,9 @@
  * JSON lines: {"time":…,"level":"warn","node":3,"step":"collect","text":"…"}
  * "node" and "step" are omitted if there is none. One call writes one whole
  * line, with one write(2); a line over 4095 bytes is cut and ends in an
- * ellipsis. Control bytes are escaped: \n, \x1b.
+ * ellipsis. Control bytes are escaped: \n, \x1b. A stderr that nobody reads (a
+ * stopped terminal, a full pipe) holds up a thread for half a second, once;
+ * then lines are left out until one is read, and the next says how many.
  * Times are UTC; levels are coloured on a terminal, unless NO_COLOR is set. On
  * a thread of a simulation times are virtual, and warnings and errors are also
  * noted in the simulation's log (lockstep/simulation.h), whatever LS_LOG says.
