@@ -142,6 +142,16 @@ int64_t checks_moves_since(const struct check_life *life)
                                                  : life->stands_until;
 }
 
+int64_t checks_all_move_at(const checks *self)
+{
+    int64_t at = checks_now(self);
+    for (const struct check_life *life = self->lives; life != NULL;
+         life = life->previous)
+        if (!life->dead && !life->over && checks_moves_since(life) > at)
+            at = checks_moves_since(life);
+    return at;
+}
+
 void checks_ended(struct check_life *life)
 {
     life->over = true;

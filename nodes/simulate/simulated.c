@@ -166,8 +166,8 @@ static void end_all(simulated *all)
 }
 
 /* Of a job in lock step, whose nodes end with the first that fails: they do
- * end, and if nothing was done to any of them but what a network does to
- * messages, all end well. */
+ * end, and if nothing was done to any of them but what a network that is not
+ * slow does to messages, all end well. */
 static void judge_in_step(const simulated *all, bool ended)
 {
     const size_t n = all->options.plan->n_nodes;
@@ -176,8 +176,7 @@ static void judge_in_step(const simulated *all, bool ended)
                                 "bound: %zu nodes have not ended, and the last "
                                 "fault was long ago",
                                 all->n_running);
-    else if (all->n_faults == 0 && all->n_done < n &&
-             all->options.faults->path.loss <= LOSS_BORNE)
+    else if (all->n_faults == 0 && all->n_done < n && is_calm(all))
         ls_simulation_violation(all->simulation,
                                 "done: %zu of %zu nodes ended well, and "
                                 "nothing was done to the others",
@@ -192,7 +191,7 @@ static void drive(void *arg)
     int status = ls_thread_join(&all->injector, LS_FOREVER);
     assert(status == LS_OK);
     (void)status;
-    const int64_t quiet_at = ls_simulation_now(all->simulation);
+    const int64_t quiet_at = checks_all_move_at(all->checks);
     for (size_t i = 0; i < plan->n_nodes; i++) {
         if (all->current[i] != NULL)
             ls_host_resume(all->current[i]->host);

@@ -405,6 +405,26 @@ static void one_waits_for_ever_with_its_clock_set_back(void *arg)
     passes(world, 43);
 }
 
+static void clocks_stand(void *arg)
+{
+    struct world *world = arg;
+    const int64_t now = ls_simulation_now(world->simulation);
+    assert_int_equal(checks_all_move_at(world->checks), now);
+    checks_clock_set(world->lives[1], -30 * LS_NS_PER_S);
+    checks_clock_set(world->lives[2], -50 * LS_NS_PER_S);
+    assert_int_equal(checks_all_move_at(world->checks), now + 50 * LS_NS_PER_S);
+    checks_ended(world->lives[2]);
+    assert_int_equal(checks_all_move_at(world->checks), now + 30 * LS_NS_PER_S);
+    checks_killed(world->lives[1]);
+    assert_int_equal(checks_all_move_at(world->checks), now);
+}
+
+/* A job is late only after that. */
+TEST(it_is_known_when_the_clocks_of_all_go_on)
+{
+    judge(clocks_stand, NULL);
+}
+
 TEST(whose_clock_stands_may_wait)
 {
     judge(one_waits_while_its_clock_stands, NULL);

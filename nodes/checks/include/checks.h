@@ -82,6 +82,9 @@ void checks_paused(struct check_life *life);
 void checks_resumed(struct check_life *life);
 /* Its clock was set ahead by so long; back, if negative. */
 void checks_clock_set(struct check_life *life, int64_t by_ns);
+/* When the clocks of all that are there go on: one that was set back stands
+ * until it is as late as it was. Now, if none stands. */
+int64_t checks_all_move_at(const checks *checks);
 void checks_ended(struct check_life *life);
 
 /* The last fault is over, and undone. */
