@@ -24,8 +24,7 @@ struct driver_run {
     ls_group **groups; /* borrow; of the ranks that are here */
 
     ls_mutex mutex;
-    bool is_reported;        /* the first cause is known … */
-    struct ls_failure first; /* … and is this, or what others passed on */
+    struct ls_failure first; /* the cause, or what others passed on */
     bool first_is_a_cause;
 };
 

@@ -263,18 +263,6 @@ static int decode(struct tape **out, const char *name, void *data, size_t size)
     return LS_OK;
 }
 
-int tape_decode(struct tape **out, const char *name, const void *data,
-                size_t size)
-{
-    void *copy = malloc(size + 1);
-    *out = NULL;
-    if (copy == NULL)
-        return ls_error(LS_ENOMEM, "%s", name);
-    if (size > 0)
-        memcpy(copy, data, size);
-    return decode(out, name, copy, size);
-}
-
 int tape_open(struct tape **out, const char *path)
 {
     void *data;

@@ -516,12 +516,6 @@ void training_published(const struct training *training, const void **data,
     *size = training->told.size;
 }
 
-const struct ls_learner_metrics *
-training_metrics(const struct training *training)
-{
-    return &training->metrics;
-}
-
 const struct ls_learner_counts *training_counts(const struct training *training)
 {
     return &training->told.counts;

@@ -166,11 +166,7 @@ static int on_before_iter(void *self, int64_t iter)
 
 static int on_after_iter(void *self, int64_t iter)
 {
-    struct trail *trail = self;
-    const struct learner_moment *moment =
-        learner_service_moment(trail->bench->service);
-    leave(trail, "a", iter);
-    moment->info->values[0].value = 42.0;
+    leave(self, "a", iter);
     return LS_OK;
 }
 
@@ -214,7 +210,7 @@ TEST(hooks_run_in_order_and_see_iterations_from_0)
     assert_fails(learner_service_hook(bench->service, &hooks[0]), LS_EEXIST);
     bench_start(bench->bench);
     start(bench, &work);
-    assert_true(iterate(bench, work.key).info.values[0].value == 42.0);
+    (void)iterate(bench, work.key);
     (void)iterate(bench, work.key);
     expect_done(bench, work.key);
     /* Each with how many policies there are: it is sent between a and z. */

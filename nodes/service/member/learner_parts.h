@@ -87,7 +87,7 @@ struct learner_service {
 
     /* The task's thread. */
     struct priority_hooks hooks;
-    struct learner_moment moment;
+    bool resumed; /* the policy was in the store already */
     struct learner_info info;
     uint64_t news_seen; /* calls of masters, when the store was lost */
     int run_status;     /* why the run is to end, and not the work alone */

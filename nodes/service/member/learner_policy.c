@@ -17,7 +17,6 @@ static void set_version(struct learner_service *service, int64_t version)
 {
     ls_mutex_lock(&service->work.mutex);
     service->policy_version = version;
-    service->moment.policy_version = version;
     ls_mutex_unlock(&service->work.mutex);
 }
 
@@ -80,7 +79,7 @@ static void go_on(struct learner_service *service,
     if (watch != NULL)
         watch->loaded(watch->self, &service->told.key, service->told.policy_id,
                       value, training);
-    service->moment.resumed = true;
+    service->resumed = true;
     set_version(service, value->version);
     ls_mutex_lock(&service->work.mutex);
     service->iter = policy_value_iterations(value);
@@ -118,7 +117,7 @@ int learner_load(struct learner_service *service)
 {
     const char *name = service->told.policy_id;
     struct store_blob blob;
-    service->moment.resumed = false;
+    service->resumed = false;
     if (service->told.key.attempt == 1 ||
         service->options.common.sabotage == SERVICE_SABOTAGE_FROM_SCRATCH)
         return LS_OK;

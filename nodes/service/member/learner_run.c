@@ -32,8 +32,6 @@ static int fail_work(struct learner_service *service)
 static int run_hooks(struct learner_service *service,
                      enum hook_position position)
 {
-    service->moment.work = &service->told;
-    service->moment.info = position == HOOK_AFTER_ITER ? &service->info : NULL;
     return priority_hooks_run(&service->hooks, position, service->iter);
 }
 
@@ -44,7 +42,7 @@ static int send_first_policy(void *self, int64_t last_iter)
     struct learner_service *service = self;
     struct snapshot first = {.weights.size = 0};
     (void)last_iter;
-    if (service->moment.resumed)
+    if (service->resumed)
         return LS_OK;
     int status = snapshot_take(service, &first);
     if (status == LS_OK)
@@ -95,12 +93,6 @@ int learner_service_hook(learner_service *service, const struct hook *hook)
     return priority_hooks_add(&service->hooks, hook);
 }
 
-const struct learner_moment *
-learner_service_moment(const learner_service *service)
-{
-    return &service->moment;
-}
-
 /* A work begins ------------------------------------------------------------ */
 
 static bool is_over(const struct learner_service *service)
@@ -121,7 +113,6 @@ static int begin(struct learner_service *service)
 {
     service->run_status = LS_OK;
     memset(&service->info, 0, sizeof service->info);
-    service->moment.policy_version = -1;
     ls_mutex_lock(&service->work.mutex);
     service->iter = 0; /* what is not in a policy is not done */
     ls_mutex_unlock(&service->work.mutex);

@@ -88,9 +88,6 @@ struct tape_player;
  * Errors: LS_ENOENT there is no such file; LS_EPROTO it is not a recording, or
  * is cut short or damaged, or a flight recorder's; LS_ENOMEM. */
 LS_MUST_USE int tape_open(struct tape **out, const char *path);
-/* The same from memory. data: copied. name: for messages. */
-LS_MUST_USE int tape_decode(struct tape **out, const char *name,
-                            const void *data, size_t size);
 void tape_close(struct tape **tape);
 /* Borrow: until it is closed. */
 const struct tape_about *tape_about(const struct tape *tape);

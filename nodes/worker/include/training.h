@@ -118,8 +118,6 @@ bool training_is_whole(const struct training *training);
 LS_MUST_USE int training_publish(struct training *training, ls_node *node);
 
 /* The figures of when they were published last; zeros before. Borrow. */
-const struct ls_learner_metrics *
-training_metrics(const struct training *training);
 const struct ls_learner_counts *
 training_counts(const struct training *training);
 

@@ -131,26 +131,12 @@ void learner_service_use(learner_service *service, ls_task *task);
 
 /* Hooks ------------------------------------------------------------------ */
 
-/* What hooks but those of before_iter may look at, besides the number of the
- * iteration. Borrow: inside a hook. */
-struct learner_moment {
-    const struct learner_work *work;
-    bool resumed;              /* the policy was in the store already */
-    int64_t policy_version;    /* the last one that was committed; -1: none */
-    struct learner_info *info; /* after_iter: what learn() reported, for all to
-                                * add to; else NULL */
-};
-const struct learner_moment *
-learner_service_moment(const learner_service *service);
-
 /* Its own are "send policy" at 100, in before_run and after_iter: it commits
  * the weights, in after_iter when send_policy_freq divides last_iter; and "send
  * info" at 1 in after_run: the last one. The answer of an iteration has an info
- * when send_info_freq divides last_iter, with what all hooks have added to it.
- * An error of a hook gives the work back.
- * Those of before_iter run on the thread that learns, right before it does, and
- * have no moment to look at; all others on the task's thread.
- * hook: copied. Before the task runs.
+ * when send_info_freq divides last_iter. An error of a hook gives the work
+ * back. Those of before_iter run on the thread that learns, right before it
+ * does; all others on the task's thread. hook: copied. Before the task runs.
  * Errors: those of priority_hooks_add(). */
 LS_MUST_USE int learner_service_hook(learner_service *service,
                                      const struct hook *hook);
