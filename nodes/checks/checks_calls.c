@@ -109,15 +109,26 @@ static void note_call(struct service_life *by, const struct fsm_action *action)
         checks_note_batch(by, made);
 }
 
+/* A coordinator is told something. */
+static void begin_to_tell(struct service_life *service)
+{
+    if (service->acts)
+        service->n_lost = 0;
+    service->acts = false;
+}
+
 void checks_on_member_told(void *self, uint32_t id, uint64_t incarnation,
                            bool ready)
 {
     struct service_life *service = self;
     (void)incarnation; /* a new one comes after the loss of the old one, or
                         * instead: what that held is lost */
-    (void)ready;
-    if (!service->life->dead)
-        checks_note_lost(service, id, NULL);
+    if (service->life->dead)
+        return;
+    begin_to_tell(service);
+    if (!ready && service->n_lost < CHECKS_LOST_MAX)
+        service->lost[service->n_lost++] = id;
+    checks_note_lost(service, id, NULL);
 }
 
 /* Whatever happens, it can be done: an error is a promise broken. */
@@ -147,6 +158,7 @@ void checks_on_action(void *self, const struct fsm_action *action)
     struct service_life *service = self;
     if (service->life->dead)
         return;
+    service->acts = true;
     switch (action->kind) {
     case FSM_CONNECT:
     case FSM_CALL:
@@ -252,6 +264,7 @@ void checks_on_call_ended(void *self, uint64_t number,
     checks *all = service->life->all;
     if (service->life->dead)
         return;
+    begin_to_tell(service);
     struct checked_call *call = find_call(all, service, number);
     if (call == NULL) {
         checks_break(all, "calls", "call %" PRIu64 " ends, which is not open",

@@ -12,6 +12,8 @@
 
 #include "checks_kind.h"
 
+#define CHECKS_LOST_MAX 64
+
 struct service_life {
     struct check_life *life;
     struct service_watch watch;
@@ -27,6 +29,11 @@ struct service_life {
     bool done; /* its state machine said so: */
     int done_status;
     uint64_t announced; /* answers with a sample */
+    /* Those that it was told to be lost since it acted last: it hears of
+     * several before it does what follows from the first. */
+    uint32_t lost[CHECKS_LOST_MAX];
+    size_t n_lost;
+    bool acts;
 };
 
 /* Where an attempt stands. */

@@ -46,6 +46,13 @@ static bool is_rank(const struct given *given, uint32_t id)
     return is_rank;
 }
 
+/* By its coordinator, before it came to close the attempt. */
+static void note_lost_before(const struct service_life *by, struct given *given)
+{
+    for (size_t i = 0; i < by->n_lost; i++)
+        given->lacks_one = given->lacks_one || is_rank(given, by->lost[i]);
+}
+
 static void give(struct service_life *by, uint32_t to,
                  const struct given *wanted)
 {
@@ -63,6 +70,7 @@ static void give(struct service_life *by, uint32_t to,
         memcpy(known->ranks, wanted->ranks, sizeof known->ranks);
         known->state = GIVEN_ASKED;
         known->by = by;
+        note_lost_before(by, known);
         return;
     }
     struct given *made = checks_allocate(all, sizeof *made);
@@ -72,6 +80,7 @@ static void give(struct service_life *by, uint32_t to,
     made->to = to;
     made->by = by;
     made->committed = -1;
+    note_lost_before(by, made);
     made->previous = books->given;
     books->given = made;
     all->figures.works++;

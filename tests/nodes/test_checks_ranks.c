@@ -80,10 +80,45 @@ static void a_rank_is_lost(void *arg)
     breaks_off(arg);
 }
 
+/* The coordinator hears of several losses at once, and gives the work out after
+ * the first. */
+static void a_rank_is_lost_already(void *arg)
+{
+    opens(arg);
+    loses(arg, RESERVE);
+    starts_ranks(arg, 1, LEARNER, 1, LEARNER, RESERVE);
+    begins(arg, LEARNER, "learn", 1);
+    ends_started(arg, 1);
+    asks(arg, 5, LEARNER, CALL_LEARNER_CLOSE, "learn", 1);
+    lets_go(arg, LEARNER, "learn", 1);
+    ends_closed(arg, 5, "learn", 1);
+    starts_ranks(arg, 6, LEARNER, 2, LEARNER, RESERVE);
+    breaks_off(arg);
+}
+
+static void a_rank_was_lost_long_ago(void *arg)
+{
+    opens(arg);
+    loses(arg, RESERVE);
+    starts_collector(arg, 8, COLLECTOR, "collect", 1);
+    ends_started(arg, 8);
+    starts_ranks(arg, 1, LEARNER, 1, LEARNER, RESERVE);
+    begins(arg, LEARNER, "learn", 1);
+    ends_started(arg, 1);
+    asks(arg, 5, LEARNER, CALL_LEARNER_CLOSE, "learn", 1);
+    lets_go(arg, LEARNER, "learn", 1);
+    ends_closed(arg, 5, "learn", 1);
+    starts_ranks(arg, 6, LEARNER, 2, LEARNER, RESERVE);
+}
+
 TEST(a_work_of_two_goes_well_and_is_given_again_when_one_is_lost)
 {
     judge(all_goes_well, NULL);
     judge(a_rank_is_lost, NULL);
+    judge(a_rank_is_lost_already, NULL);
+    judge(a_rank_was_lost_long_ago,
+          "once: work learn/2 is given out while attempt 1 of node 1 was not "
+          "given up");
 }
 
 static void nobody_is_lost(void *arg)
