@@ -132,7 +132,7 @@ int agent_load_training(struct agent *agent, const struct ls_bytes *in)
     return status;
 }
 
-/* {"policy": …, "training": {…}}, as it stands in the whole. */
+/* {"policy": …, "training": {…}}, of which the map has begun. */
 static int write_policy(const struct agent *agent, ls_writer *out)
 {
     int status = write_part(agent->plugin, "policy",
@@ -272,37 +272,4 @@ int agent_read_envs(struct agent *agent, const ls_value *in)
     for (size_t i = 0; i < agent->n_envs && status == LS_OK; i++)
         status = read_env(agent, i, ls_value_at(in, i));
     return status;
-}
-
-/* All of it ---------------------------------------------------------------- */
-
-int agent_write_state(const struct agent *agent, ls_writer *out)
-{
-    ls_write_map(out, 5);
-    ls_write_string(out, "plugin");
-    ls_write_string(out, agent->plugin->name);
-    ls_write_string(out, "plugin_version");
-    ls_write_string(out, agent->plugin->version);
-    const int status = write_policy(agent, out);
-    ls_write_string(out, "environments");
-    return status == LS_OK ? agent_write_envs(agent, out) : status;
-}
-
-static bool has_text(const ls_value *map, const char *key, const char *text)
-{
-    const char *found;
-    return ls_value_string(ls_value_get(map, key), &found) == LS_OK &&
-           strcmp(found, text) == 0;
-}
-
-int agent_read_state(struct agent *agent, const ls_value *in)
-{
-    if (!has_text(in, "plugin", agent->plugin->name) ||
-        !has_text(in, "plugin_version", agent->plugin->version))
-        return ls_error(LS_EMISMATCH, "it is from a plugin other than %s %s",
-                        agent->plugin->name, agent->plugin->version);
-    int status = read_policy(agent, agent->policy, in);
-    if (status == LS_OK)
-        status = agent_read_envs(agent, ls_value_get(in, "environments"));
-    return status == LS_OK ? agent_align_replicas(agent) : status;
 }

@@ -132,18 +132,13 @@ LS_MUST_USE int agent_load_training(struct agent *agent,
 LS_MUST_USE int agent_write_training(const struct agent *agent, ls_writer *out);
 LS_MUST_USE int agent_read_training(struct agent *agent, const ls_value *in);
 
-/* The environments alone, as a value, and back, as below. */
+/* The environments, as a value, and back into an agent of the same plugin and
+ * sections with as many: with the policy and the training it goes on as this
+ * one would, to the bit. An environment that cannot be saved begins a new
+ * episode.
+ * Errors: the plugin's; LS_EPROTO; LS_EMISMATCH as many as others have. After
+ * an error of the second the agent is of no use. */
 LS_MUST_USE int agent_write_envs(const struct agent *agent, ls_writer *out);
 LS_MUST_USE int agent_read_envs(struct agent *agent, const ls_value *in);
-
-/* All of the state, policy, training and environments, as one value, and back
- * into an agent of the same plugin and sections with as many environments: it
- * goes on as this one would, to the bit. An environment that cannot be saved
- * begins a new episode.
- * Errors: the plugin's; LS_EPROTO; LS_EMISMATCH another plugin, or as many
- * environments as others have. After an error of the second the agent is of no
- * use. */
-LS_MUST_USE int agent_write_state(const struct agent *agent, ls_writer *out);
-LS_MUST_USE int agent_read_state(struct agent *agent, const ls_value *in);
 
 #endif
