@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The arrays, in one table, so that laying out, writing, checking and reading
@@ -129,26 +128,6 @@ int trajectory_part(const struct ls_trajectory *whole,
                   place_of(whole, &arrays[i]) + begin * arrays[i].bytes);
     *out = part;
     return LS_OK;
-}
-
-int trajectory_init(struct trajectory *out,
-                    const struct trajectory_shape *shape)
-{
-    size_t bytes = 0;
-    const int status = trajectory_bytes(shape, &bytes);
-    if (status != LS_OK)
-        return status;
-    out->memory = malloc(bytes);
-    if (out->memory == NULL)
-        return ls_error(LS_ENOMEM, "a trajectory of %zu steps", shape->n_max);
-    out->view = trajectory_in(out->memory, shape);
-    return LS_OK;
-}
-
-void trajectory_fini(struct trajectory *trajectory)
-{
-    free(trajectory->memory);
-    memset(trajectory, 0, sizeof *trajectory);
 }
 
 /* Index of the first number that is not finite; n when all are. */

@@ -1,7 +1,7 @@
 /* Any bytes as a trajectory; the first says of which shape. What
  * is accepted is written as itself. */
 #include "fuzz.h"
-#include "trajectory_codec.h"
+#include "support/trajectory_room.h"
 
 static void check(const struct trajectory_shape *shape, const uint8_t *data,
                   size_t size)

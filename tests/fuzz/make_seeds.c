@@ -29,6 +29,7 @@
 
 #include "support/fsm_options.h"
 #include "support/service_messages.h"
+#include "support/trajectory_room.h"
 
 static const char *to;
 static ls_writer *writer;

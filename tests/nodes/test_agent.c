@@ -11,6 +11,7 @@
 #include "lockstep/simulation.h"
 
 #include "cartpole.h"
+#include "support/trajectory_room.h"
 
 enum { N_ENVS = 5, N_STEPS = 40 };
 

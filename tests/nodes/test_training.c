@@ -1,6 +1,7 @@
 /* A policy that learns on the engine: what it is handed, how often, and what
  * becomes of what fails. */
 #include "report.h"
+#include "support/trajectory_room.h"
 #include "test.h"
 #include "training.h"
 

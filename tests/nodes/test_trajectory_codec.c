@@ -1,7 +1,7 @@
 /* Trajectories as bytes: what goes in comes out, and what is not a trajectory
  * of the expected shape is refused, whatever the bytes are. */
+#include "support/trajectory_room.h"
 #include "test.h"
-#include "trajectory_codec.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -17,12 +17,6 @@ struct trajectory_shape {
     size_t n_max;       /* steps at most */
 };
 
-/* A trajectory with room for n_max steps. */
-struct trajectory {
-    struct ls_trajectory view; /* points into memory */
-    void *memory;              /* own */
-};
-
 /* The longest value that is read: bytes. */
 #define TRAJECTORY_VALUE_MAX ((size_t)1 << 30)
 
@@ -38,11 +32,6 @@ LS_MUST_USE int trajectory_bytes(const struct trajectory_shape *shape,
 #define TRAJECTORY_ALIGNMENT 16
 struct ls_trajectory trajectory_in(void *memory,
                                    const struct trajectory_shape *shape);
-
-/* out: own; give it to trajectory_fini(). n is 0. Errors: LS_ENOMEM. */
-LS_MUST_USE int trajectory_init(struct trajectory *out,
-                                const struct trajectory_shape *shape);
-void trajectory_fini(struct trajectory *trajectory);
 
 /* The steps from `begin` on, `n` of them. whole: of this shape.
  * out:    a view into it: borrow, as long as that; written on success only.
