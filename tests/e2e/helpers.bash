@@ -93,6 +93,14 @@ read_stderr() {
     return 1
 }
 
+# stop_reading NAME: what it writes does not fit into its pipe any more.
+stop_reading() {
+    exec 9>"$1.out"
+    yes "" | dd bs=4096 count=1000 iflag=fullblock oflag=nonblock >&9 \
+        2>/dev/null || true
+    exec 9>&-
+}
+
 # finish NAME: wait for its end; what was left of its stdout is $rest, its exit
 # code $code, its stderr $err.
 finish() {

@@ -141,17 +141,40 @@ abandon() {
     done
 }
 
-@test "so does a node that runs alone" {
+# alone: a node that has nobody to wait for, and no end.
+alone() {
     cat >alone.yaml <<END
 job: alone
 nodes: [{role: member}]
 barrier: {epochs: 100000000}
 END
     start node node alone.yaml --id 0 --json
+}
+
+@test "so does a node that runs alone" {
+    alone
     event node '"progress"'
     abandon node
     [ "$code" -eq 141 ]
     said "the node ends, since nobody reads its output"
+}
+
+@test "a node that runs alone goes on while nobody reads its output" {
+    alone
+    event node '"progress"'
+    stop_reading node
+    # Each looks for a second, in which it has something to write.
+    for _ in 1 2; do
+        run --separate-stderr "$LOCKSTEP" status --json alone.yaml
+        [ "$status" -eq 0 ]
+    done
+    line=$output
+    [ "$(field state)" = running ]
+    [ "$(field iterations_per_s)" != 0.0 ]
+    kill "${pid_of[node]}"
+    finish node # which reads
+    [ "$code" -eq 143 ]
+    [[ $rest == *'"event":"progress"'* ]]
 }
 
 # talkative: job.yaml, whose collectors and evaluator write a line before they

@@ -320,17 +320,9 @@ reports() {
     [ -s out/cartpole/1/policy.msgpack ]
 }
 
-# stop_reading: what the run writes does not fit into its pipe any more.
-stop_reading() {
-    exec 9>run.out
-    yes "" | dd bs=4096 count=1000 iflag=fullblock oflag=nonblock >&9 \
-        2>/dev/null || true
-    exec 9>&-
-}
-
 @test "while nobody reads what a run writes, it is watched over as ever" {
     begin
-    stop_reading
+    stop_reading run
     kill -9 "${nodes[2]}"
     all_go
     stderr_has run "was killed by signal 9"
@@ -348,7 +340,7 @@ stop_reading() {
     [ "$LOCKSTEP_SANITIZE" != thread ] ||
         skip "this sanitizer flushes stdout at _exit()"
     begin
-    stop_reading
+    stop_reading run
     kill "${pid_of[run]}"
     code=0
     wait "${pid_of[run]}" || code=$?

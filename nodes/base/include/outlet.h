@@ -1,12 +1,14 @@
-/* outlet.h - what a run writes, kept until somebody reads it.
+/* outlet.h - what a run, or a node that runs alone, writes, kept until somebody
+ * reads it.
  *
  * A terminal that is stopped, and a pipe whose reader rests, must not hold up
- * who watches over nodes. While the outlet is open, all that the process writes
- * to stdout and stderr goes through a thread for each of the two. Whoever
- * writes waits for it a moment, so that in general a line is out before the
- * next is made, and the two streams keep their order; a reader that is slower
- * is not waited for until it has caught up. Nothing of it is lost, and it is
- * kept in memory. Thread: owner, for open, drain and close; else any. */
+ * who watches over nodes, or a node that others wait for. While the outlet is
+ * open, all that the process writes to stdout and stderr goes through a thread
+ * for each of the two. Whoever writes waits for it a moment, so that in general
+ * a line is out before the next is made, and the two streams keep their order;
+ * a reader that is slower is not waited for until it has caught up. Nothing of
+ * it is lost, and it is kept in memory. Thread: owner, for open, drain and
+ * close; else any. */
 #ifndef LOCKSTEP_OUTLET_H
 #define LOCKSTEP_OUTLET_H
 

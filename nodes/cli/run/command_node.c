@@ -22,6 +22,7 @@
 #include "lease_trust.h"
 #include "node_run.h"
 #include "node_security.h"
+#include "outlet.h"
 #include "rank.h"
 #include "render.h"
 #include "signal_name.h"
@@ -554,11 +555,14 @@ int command_node(const struct options *options)
     if (status == LS_OK)
         status = ls_signal_watch_each(&asks, (const int[]){SIGUSR1, SIGUSR2}, 2,
                                       on_ask, &hosted);
+    if (status == LS_OK && options->parent == 0)
+        status = outlet_open(); /* `run` reads what its nodes write */
     if (status != LS_OK)
         return command_failed(status);
     status = command_setup(&hosted.setup, options);
     if (status != LS_OK) {
         report_early(&hosted, options, status);
+        outlet_close();
         ls_signal_unwatch(&asks);
         report_pipe_destroy(&hosted.pipe);
         ls_mutex_fini(&hosted.looking);
@@ -577,6 +581,7 @@ int command_node(const struct options *options)
     end_run(&hosted);
     leave_folder(&hosted, options, done && exit_code == 0);
     ls_signal_unwatch(&asks);
+    outlet_close(); /* its watchdog bounds how long a reader is waited for */
     hosted_fini(&hosted);
     return exit_code;
 }
