@@ -70,9 +70,32 @@ static ls_node *create_gated(uint32_t id, const struct ls_event_gate *gate,
     return create(&options);
 }
 
+/* Events that follow each other closely come in one frame. */
+TEST(a_gate_lets_in_one_by_one_what_came_together)
+{
+    const char *next = "bababa";
+    const struct ls_event_gate in = {&next, emit_as_it_is, in_order};
+    static const char what[] = "123xyz";
+    n_order = 0;
+    counter_init(&handled);
+    ls_node *one = create_gated(1, NULL, NULL);
+    assert_ok(ls_node_open(one));
+    ls_node *two = create_gated(2, &in, ls_node_endpoint(one));
+    assert_ok(ls_on(two, "?", note, &handled));
+    assert_ok(ls_node_join(one));
+    assert_ok(ls_node_start(two));
+    for (size_t i = 0; i < 6; i++)
+        assert_ok(ls_emit(one, i < 3 ? "a" : "b", &what[i], 1));
+    assert_reaches(&handled, 6);
+    assert_memory_equal(order, "x1y2z3", 6);
+    assert_ok(ls_node_destroy(&two));
+    assert_ok(ls_node_destroy(&one));
+}
+
 TEST(a_gate_orders_what_is_handled_and_changes_what_is_emitted)
 {
     const char *next = "abcd";
+    n_order = 0;
     const struct ls_event_gate out = {NULL, emit_otherwise, always};
     const struct ls_event_gate in = {&next, emit_as_it_is, in_order};
     static const char *const names[] = {"b", "d", "a", "z", "c"};

@@ -164,7 +164,7 @@ TEST(what_is_held_takes_room_until_released)
 {
     struct flow *flow = *state;
     assert_limit(flow, WINDOW_MESSAGES, WINDOW_BYTES);
-    flow_got(flow->from, 100, true);
+    flow_got(flow->from, 1, 100, true);
     assert_limit(flow, WINDOW_MESSAGES, WINDOW_BYTES);
     release(flow, 1, 100);
     assert_limit(flow, WINDOW_MESSAGES + 1, WINDOW_BYTES + 100);
@@ -173,7 +173,7 @@ TEST(what_is_held_takes_room_until_released)
 TEST(what_is_not_held_makes_room_at_once)
 {
     struct flow *flow = *state;
-    flow_got(flow->from, 100, false);
+    flow_got(flow->from, 1, 100, false);
     assert_limit(flow, WINDOW_MESSAGES + 1, WINDOW_BYTES + 100);
 }
 
@@ -197,11 +197,11 @@ TEST(a_grant_is_not_sent_for_every_message)
     struct flow *flow = *state;
     const uint64_t before = limit_of(flow).messages;
     for (int i = 1; i < WINDOW_MESSAGES / 4; i++) {
-        flow_got(flow->from, 1, true);
+        flow_got(flow->from, 1, 1, true);
         release(flow, 1, 1);
         assert_int_equal(flow->from->hop->granted_messages, before);
     }
-    flow_got(flow->from, 1, true);
+    flow_got(flow->from, 1, 1, true);
     release(flow, 1, 1);
     assert_int_equal(flow->from->hop->granted_messages,
                      before + WINDOW_MESSAGES / 4);
@@ -211,7 +211,7 @@ TEST(a_quarter_of_the_bytes_is_granted_too)
 {
     struct flow *flow = *state;
     const uint64_t before = limit_of(flow).bytes;
-    flow_got(flow->from, WINDOW_BYTES / 4, true);
+    flow_got(flow->from, 1, WINDOW_BYTES / 4, true);
     release(flow, 1, WINDOW_BYTES / 4);
     assert_int_equal(flow->from->hop->granted_bytes, before + WINDOW_BYTES / 4);
 }
@@ -223,7 +223,7 @@ TEST(what_was_lost_is_counted_and_does_not_cost_room)
     for (int i = 0; i < 10; i++)
         charge(flow, 10);
     for (int i = 0; i < 7; i++)
-        flow_got(flow->from, 10, true); /* three never came */
+        flow_got(flow->from, 1, 10, true); /* three never came */
     settle(flow);
     assert_int_equal(flow->node->figures.stats.lost, 3);
     assert_limit(flow, WINDOW_MESSAGES + 3, WINDOW_BYTES + 30);
@@ -236,7 +236,7 @@ TEST(what_was_lost_is_counted_and_does_not_cost_room)
 TEST(what_was_not_counted_by_the_sender_is_no_loss)
 {
     struct flow *flow = *state;
-    flow_got(flow->from, 10, false); /* it came before the sender knew */
+    flow_got(flow->from, 1, 10, false); /* it came before the sender knew */
     settle(flow);
     assert_int_equal(flow->node->figures.stats.lost, 0);
     assert_limit(flow, WINDOW_MESSAGES, WINDOW_BYTES);
@@ -250,7 +250,7 @@ TEST(a_sender_that_goes_further_is_seen)
         flow_may(flow->node, flow->from, WINDOW_MESSAGES, WINDOW_BYTES));
     for (int i = 0; i < 2 * WINDOW_MESSAGES; i++) {
         assert_true(flow_may(flow->node, flow->from, 1, 0));
-        flow_got(flow->from, 0, true);
+        flow_got(flow->from, 1, 0, true);
     }
     assert_false(flow_may(flow->node, flow->from, 1, 0));
     assert_true(flow_may(flow->node, flow->from, 0, 2 * WINDOW_BYTES));
@@ -271,7 +271,7 @@ TEST(what_comes_after_it_was_settled_is_borne)
     for (int i = 0; i < WINDOW_MESSAGES; i++) {
         assert_true(flow_may(flow->node, flow->from, 1,
                              WINDOW_BYTES / WINDOW_MESSAGES));
-        flow_got(flow->from, WINDOW_BYTES / WINDOW_MESSAGES, true);
+        flow_got(flow->from, 1, WINDOW_BYTES / WINDOW_MESSAGES, true);
     }
     settle(flow);
     release(flow, WINDOW_MESSAGES, WINDOW_BYTES);
@@ -323,7 +323,7 @@ TEST(who_waits_lets_what_is_under_way_arrive)
     charge(flow, PACE_FIRST_BYTES);
     assert_false(flow_room_now(flow->to, 1));
     assert_true(flow_room(flow->to, 1));
-    flow_got(flow->from, PACE_FIRST_BYTES, false);
+    flow_got(flow->from, 1, PACE_FIRST_BYTES, false);
     grant(flow);
     assert_true(flow_room_now(flow->to, 1));
 }
@@ -341,7 +341,7 @@ TEST(the_window_heals_whatever_happens)
         if (choice < 8 && flow_room(flow->to, 100)) {
             charge(flow, 100);
             if (choice != 0) { /* else lost */
-                flow_got(flow->from, 100, choice < 6);
+                flow_got(flow->from, 1, 100, choice < 6);
                 held += choice < 6 ? 1 : 0;
             }
         } else if (choice < 12 && held > 0) {

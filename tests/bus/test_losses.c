@@ -14,7 +14,7 @@
 struct listener_world {
     struct world world;
     ls_node *node;
-    struct counter ready, came, disorder;
+    struct counter ready, came, disorder, ended;
     uint64_t last;
     struct raw_peer raw;
 };
@@ -40,6 +40,7 @@ static void listen_one(ls_node *node, size_t index, void *self)
     struct listener_world *l = self;
     (void)index;
     assert_ok(ls_on(node, "x", check_order, l));
+    assert_ok(ls_on(node, "end", count, &l->ended));
     assert_ok(ls_node_on_member(node, on_member, l));
 }
 
@@ -69,6 +70,7 @@ listener_start_as(void (*tune)(struct ls_node_options *options, size_t index))
     counter_init(&l->ready);
     counter_init(&l->came);
     counter_init(&l->disorder);
+    counter_init(&l->ended);
     raw_open(&l->raw, 666, NULL);
     given = l->raw.endpoint;
     world_start(&l->world, &(struct world_plan){.n = 1,
@@ -106,6 +108,7 @@ static void listener_end(struct listener_world *l)
     counter_fini(&l->ready);
     counter_fini(&l->came);
     counter_fini(&l->disorder);
+    counter_fini(&l->ended);
     free(l);
 }
 
@@ -203,6 +206,43 @@ TEST(what_comes_twice_takes_no_room)
     assert_reaches(&l->came, WINDOW + 2);
     assert_counts(l, 0, 4 * WINDOW - 1 + 3 * WINDOW);
     assert_got(l, WINDOW + 2);
+    listener_end(l);
+}
+
+TEST(the_events_of_a_batch_are_counted_one_by_one)
+{
+    struct listener_world *l = listener_start();
+    struct ls_node_stats stats;
+    send_batch(l, 1, 5);
+    send_batch(l, 8, 6); /* without 6 and 7 */
+    send_event(l, 14);
+    assert_reaches(&l->came, 12);
+    assert_int_equal(l->last, 14);
+    assert_counts(l, 2, 0);
+    assert_got(l, 12);
+    ls_node_stats(l->node, &stats);
+    assert_int_equal(stats.received, 12);
+    assert_int_equal(stats.received_bytes, 48);
+    listener_end(l);
+}
+
+/* And takes no room, or its sender would be cut off. */
+TEST(each_event_of_a_batch_is_refused_for_itself)
+{
+    struct listener_world *l = listener_start();
+    struct ls_node_stats stats;
+    assert_ok(ls_node_allow(l->node, "x", "7"));
+    for (uint64_t i = 0; i < 4; i++)
+        send_batch(l, 1 + i * WINDOW, WINDOW);
+    struct wire_header header = raw_header(&l->raw, WIRE_KIND_EVENT);
+    raw_event(&l->raw, "end", &header, "", 0);
+    assert_reaches(&l->ended, 1);
+    assert_int_equal(counter_get(&l->came), 0);
+    ls_node_stats(l->node, &stats);
+    assert_int_equal(stats.refused, 4 * WINDOW);
+    assert_int_equal(stats.received, 1);
+    assert_int_equal(stats.missed, 0);
+    assert_got(l, 4 * WINDOW + 1);
     listener_end(l);
 }
 

@@ -11,7 +11,9 @@ TEST(names_that_cannot_be_matched_are_refused)
                                       "\n", "\xc3\xa9", NULL};
     static const char *const globs[] = {"a[b", "a?", "*"};
     for (size_t i = 0; i < sizeof globs / sizeof globs[0]; i++) {
+        assert_ok(ls_on(pair->a, globs[i], count, NULL));
         assert_fails(ls_emit(pair->a, globs[i], NULL, 0), LS_EINVAL);
+        assert_ok(ls_off(pair->a, globs[i], count, NULL));
         assert_fails(ls_node_set_delivery(pair->a, globs[i], LS_DELIVERY_DROP),
                      LS_EINVAL);
     }

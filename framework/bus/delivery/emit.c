@@ -660,9 +660,14 @@ int emit_both(struct emit *e, bool local, bool remote)
 
 /* ---- the calls --------------------------------------------------------- */
 
-static int check(ls_node *node, const struct ls_emission *in)
+/* entry: out: of its name, if that is known, and so is right. */
+static int check(ls_node *node, const struct ls_emission *in,
+                 struct event_entry **entry)
 {
-    if (!wire_name_valid(in->event))
+    *entry = in->event == NULL
+                 ? NULL
+                 : events_find(node, in->event, strlen(in->event));
+    if ((*entry == NULL || (*entry)->is_prefix) && !wire_name_valid(in->event))
         return ls_error(LS_EINVAL,
                         "\"%s\" is not an event name: 1 to %d printable "
                         "characters without space * ? [ ] \\",
@@ -743,8 +748,8 @@ int ls_emit_with(ls_node *node, const struct ls_emission *given)
     if (status == LS_OK)
         status = gated;
     if (status == LS_OK)
-        status = check(node, in);
-    if (status == LS_OK)
+        status = check(node, in, &e.entry);
+    if (status == LS_OK && e.entry == NULL)
         status = events_get(node, in->event, strlen(in->event), true, &e.entry);
     if (status == LS_OK)
         choose(&e);

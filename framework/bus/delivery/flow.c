@@ -143,13 +143,13 @@ bool flow_may(const ls_node *node, const struct peer *peer, uint64_t messages,
                load(&hop->granted_bytes) + node->options.window_bytes;
 }
 
-void flow_got(struct peer *peer, size_t bytes, bool keep)
+void flow_got(struct peer *peer, uint64_t messages, size_t bytes, bool keep)
 {
     struct hop *hop = peer->hop;
-    add(&hop->got_messages, 1);
+    add(&hop->got_messages, messages);
     add(&hop->got_bytes, bytes);
     if (keep) {
-        add(&hop->kept_messages, 1);
+        add(&hop->kept_messages, messages);
         add(&hop->kept_bytes, bytes);
     }
 }

@@ -88,7 +88,7 @@ bool flow_may(const ls_node *node, const struct peer *peer, uint64_t messages,
 /* Bus thread: a message from this peer came: it counts, and is held if `keep`.
  * What takes a long event back (WIRE_FLAG_WITHDRAW) is counted by neither
  * side. */
-void flow_got(struct peer *peer, size_t bytes, bool keep);
+void flow_got(struct peer *peer, uint64_t messages, size_t bytes, bool keep);
 /* The same of one that came through memory: before flow_got(). */
 void flow_got_near(struct peer *peer, size_t bytes);
 /* Lock held: so much of what was held is done with; grants more when due. */

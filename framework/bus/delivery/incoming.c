@@ -27,7 +27,7 @@ static void note_got(ls_node *node, const struct incoming *in, bool keep)
         return;
     if (in->near)
         flow_got_near(in->direct, in->size);
-    flow_got(in->direct, in->size, keep);
+    flow_got(in->direct, 1, in->size, keep);
     if (!keep)
         make_room(node, in->direct);
 }
@@ -51,7 +51,7 @@ static bool deliver(ls_node *node, const struct incoming *in,
     note_got(node, in, keep);
     if (header->kind == WIRE_KIND_CHUNK &&
         (whole != NULL || (header->flags & WITHDRAWN) == WIRE_FLAG_WITHDRAW))
-        (void)events_sequence(node, entry, header);
+        (void)events_sequence(node, entry, header, 1);
     if (whole == NULL)
         return false;
     whole->peer = in->counted ? NULL : in->direct;
@@ -86,7 +86,7 @@ static void pass_on(ls_node *node, struct peer *direct,
     transport_lock(node->transport);
     const bool waits = relay_message(node, direct, copy, header, to, inbox);
     if (!is_withdrawal(header))
-        flow_got(direct, size, waits);
+        flow_got(direct, 1, size, waits);
     if (!waits)
         flow_release(node, direct, 0, 0);
     transport_unlock(node->transport);
@@ -137,7 +137,7 @@ static bool is_wanted(ls_node *node, struct event_entry *entry,
     const bool wanted = events_here(node, entry) &&
                         event_access_admits(node, entry, &in->origin->member);
     if (!part || (!wanted && header->offset + in->size >= header->total))
-        (void)events_sequence(node, entry, header);
+        (void)events_sequence(node, entry, header, 1);
     return wanted;
 }
 
@@ -146,6 +146,13 @@ static int over(const struct peer *direct)
 {
     return ls_error(LS_ELIMIT, "node %u sent more than it was granted",
                     direct->member.id);
+}
+
+static void count_received(ls_node *node, uint64_t n, uint64_t bytes)
+{
+    atomic_fetch_add_explicit(&node->figures.received, n, memory_order_relaxed);
+    atomic_fetch_add_explicit(&node->figures.received_bytes, bytes,
+                              memory_order_relaxed);
 }
 
 /* An event, or a part of one, whose payload is known. */
@@ -169,9 +176,7 @@ static int take_in(ls_node *node, const struct incoming *in,
         note_got(node, in, false);
     if (entry == NULL)
         return LS_OK;
-    atomic_fetch_add_explicit(&node->figures.received, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&node->figures.received_bytes, in->payload_size,
-                              memory_order_relaxed);
+    count_received(node, 1, in->payload_size);
     if (others)
         deliver_too(node, in, entry, message);
     else
@@ -233,52 +238,51 @@ int incoming_event(ls_node *node, struct incoming *in, struct message *message,
                : take_in(node, in, message, inbox, to, kept);
 }
 
-/* The events of a batch that is as it should be. */
-static bool each_of(ls_node *node, const struct incoming *in,
-                    struct event_entry *entry, struct message *message)
+/* Whether a batch is to be handled here; each event of it is refused for
+ * itself.
+ */
+static bool is_batch_wanted(ls_node *node, struct event_entry *entry,
+                            const struct incoming *in)
 {
-    const struct wire_header *header = in->header;
-    const uint8_t *at = header->data;
-    struct wire_header one = *header;
-    struct incoming each_in = {
-        .direct = in->direct, .origin = in->origin, .header = &one};
-    bool kept = false, passed = false;
-    for (uint32_t i = 0; i < header->total; i++, one.sequence++) {
-        wire_batch_next(&at, &each_in.data, &each_in.size);
-        each_in.payload_size = each_in.size;
-        const bool last = i + 1 == header->total;
-        const bool wanted = entry != NULL && is_wanted(node, entry, &each_in);
-        struct message *each = last || !wanted ? message : bus_take(node);
-        if (!wanted || each == NULL) {
-            flow_got(in->direct, each_in.size, false);
-            passed = true;
-            continue;
-        }
-        atomic_fetch_add_explicit(&node->figures.received, 1,
-                                  memory_order_relaxed);
-        atomic_fetch_add_explicit(&node->figures.received_bytes, each_in.size,
-                                  memory_order_relaxed);
-        kept = deliver(node, &each_in, entry, each) && last;
-    }
-    if (passed)
-        make_room(node, in->direct);
-    return kept;
+    if (entry == NULL)
+        return false;
+    (void)events_sequence(node, entry, in->header, in->header->total);
+    for (uint32_t i = 0; i < in->header->total && events_here(node, entry); i++)
+        if (event_access_admits(node, entry, &in->origin->member))
+            return true;
+    return false;
 }
 
 int incoming_batch(ls_node *node, const struct incoming *in,
                    struct message *message, bool inbox, bool *kept)
 {
     const struct wire_header *header = in->header;
+    const uint32_t n = header->total;
     *kept = false;
     if (inbox || node->me.hub || header->name_size == 0 ||
         message->n_frames != 1)
         return ls_error(LS_EPROTO, "a batch where there can be none");
     struct event_entry *entry =
         events_heard(node, header->name, header->name_size);
-    if (is_repeated(node, entry, header, header->total))
+    if (is_repeated(node, entry, header, n))
         return LS_OK;
-    if (!flow_may(node, in->direct, header->total, header->size))
+    if (!flow_may(node, in->direct, n, header->size))
         return over(in->direct);
-    *kept = each_of(node, in, entry, message);
+    const size_t bytes = header->size - (size_t)n * WIRE_BATCH_LEAD;
+    *kept = is_batch_wanted(node, entry, in);
+    flow_got(in->direct, n, bytes, *kept);
+    if (!*kept) {
+        make_room(node, in->direct);
+        return LS_OK;
+    }
+    count_received(node, n, bytes);
+    message->peer = in->direct;
+    message->peer_life = in->direct->member.incarnation;
+    message->held_bytes = bytes;
+    message->held_messages = n;
+    message->more = n - 1;
+    message->next_at = header->data;
+    bus_next_payload(message);
+    bus_event(node, message, entry, header);
     return LS_OK;
 }

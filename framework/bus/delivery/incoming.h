@@ -21,8 +21,8 @@ struct incoming {
  *         so much. Then nothing is counted. */
 int incoming_event(ls_node *node, struct incoming *in, struct message *message,
                    bool inbox, uint32_t to, bool *kept);
-/* The events of a batch, in order. The last of them holds the frame: it is
- * handled, and released, after the others. Errors: as above. */
+/* The events of a batch, which stay together until they have been handled, one
+ * by one. Errors: as above. */
 int incoming_batch(ls_node *node, const struct incoming *in,
                    struct message *message, bool inbox, bool *kept);
 /* A block could not be taken, for this reason: refuse it. Returns what to go on

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Between two releases: handled messages; and bytes, since whoever sends long
- * ones waits for their room, and a block is used again while it is in cache. */
+/* Between two releases: handled messages, or events; and bytes, since whoever
+ * sends long ones waits for their room, and a block is used again while it is
+ * in cache. */
 #define RELEASE_EVERY 64
 #define RELEASE_BYTES (128u << 10)
 
@@ -309,6 +310,24 @@ static bool may_handle(ls_node *node, const struct message *message)
            gate->handles(gate->self, &message->event);
 }
 
+/* The first of these that may be handled, out of the list; NULL: none of them.
+ */
+static struct message *first_of(ls_node *node, struct message_list *list)
+{
+    struct message_list others;
+    struct message *found = NULL, *message;
+    message_list_init(&others);
+    while (found == NULL && (message = message_list_take(list)) != NULL) {
+        if (may_handle(node, message))
+            found = message;
+        else
+            message_list_append(&others, message);
+    }
+    message_list_splice(&others, list);
+    message_list_splice(list, &others);
+    return found;
+}
+
 /* The next message that may be handled; NULL: there is none now.
  * handled: one was since this was asked last, which may have let others in.
  */
@@ -316,23 +335,41 @@ static struct message *next_of(ls_node *node, struct message_list *todo,
                                bool handled)
 {
     struct message_list *held = &node->dispatch.held;
-    struct message *message;
-    for (size_t n = handled ? held->n : 0; n > 0; n--) {
-        message = message_list_take(held);
-        if (may_handle(node, message)) {
-            /* The rest stays in its order. */
-            while (--n > 0)
-                message_list_append(held, message_list_take(held));
-            return message;
-        }
-        message_list_append(held, message);
-    }
-    while ((message = message_list_take(todo)) != NULL) {
+    struct message *message = handled ? first_of(node, held) : NULL;
+    while (message == NULL && (message = message_list_take(todo)) != NULL) {
         if (may_handle(node, message))
-            return message;
+            break;
         message_list_append(held, message);
+        message = NULL;
     }
-    return NULL;
+    return message;
+}
+
+/* The one after it in its batch may be handled too. Lock held. */
+static bool goes_on(ls_node *node, struct message *message)
+{
+    message->more--;
+    message->event.sequence += message->event.sequence != 0 ? 1 : 0;
+    bus_next_payload(message);
+    if (node->options.gate == NULL)
+        return true;
+    ls_mutex_unlock(&node->router.lock);
+    const bool may = may_handle(node, message);
+    ls_mutex_lock(&node->router.lock);
+    return may;
+}
+
+/* It has been handled. */
+static void put_by(ls_node *node, struct releases *releases,
+                   struct message_list *done, struct message *message)
+{
+    account_for(node, releases, message);
+    message_list_append(done, message);
+    if (done->n < RELEASE_EVERY && releases->account.messages < RELEASE_EVERY &&
+        releases->account.bytes + releases->stream.bytes < RELEASE_BYTES)
+        return;
+    release(node, releases);
+    message_give_back(node->pool, done);
 }
 
 static void handle_all(ls_node *node, struct message_list *todo)
@@ -342,27 +379,29 @@ static void handle_all(ls_node *node, struct message_list *todo)
     struct releases releases = {0};
     struct message *message = NULL;
     while ((message = next_of(node, todo, message != NULL)) != NULL) {
+        bool more = false, may = true; /* of a batch */
         if (message->kind == MESSAGE_MEMBER) {
             watch_members(node, message);
         } else if (message->kind == MESSAGE_CHANNEL) {
             channels_dispatched(node, message);
         } else if (!message->latest || latest_resolve(node, message)) {
-            struct event_entry *prefix = NULL;
             ls_mutex_lock(&node->router.lock);
-            run_listeners(node, message->entry, message);
-            while (events_any_globs(node) &&
-                   (prefix = events_prefix(node, message->entry, prefix)) !=
-                       NULL)
-                run_listeners(node, prefix, message);
+            do {
+                struct event_entry *prefix = NULL;
+                run_listeners(node, message->entry, message);
+                while (events_any_globs(node) &&
+                       (prefix = events_prefix(node, message->entry, prefix)) !=
+                           NULL)
+                    run_listeners(node, prefix, message);
+                more = message->more != 0;
+                may = !more || goes_on(node, message);
+            } while (more && may);
             ls_mutex_unlock(&node->router.lock);
         }
-        account_for(node, &releases, message);
-        message_list_append(&done, message);
-        if (done.n >= RELEASE_EVERY ||
-            releases.account.bytes + releases.stream.bytes >= RELEASE_BYTES) {
-            release(node, &releases);
-            message_give_back(node->pool, &done);
-        }
+        if (may)
+            put_by(node, &releases, &done, message);
+        else
+            message_list_append(&node->dispatch.held, message);
     }
     release(node, &releases);
     message_give_back(node->pool, &done);

@@ -397,7 +397,7 @@ static struct origin_sequence *origin_now(ls_node *node,
 }
 
 bool events_sequence(ls_node *node, struct event_entry *entry,
-                     const struct wire_header *header)
+                     const struct wire_header *header, uint64_t n)
 {
     const uint64_t sequence = header->sequence;
     if (sequence == 0)
@@ -406,7 +406,7 @@ bool events_sequence(ls_node *node, struct event_entry *entry,
     if (o == NULL)
         return true;
     uint64_t *last = &o->last[delivery_of(header)];
-    if (sequence <= *last)
+    if (sequence + n - 1 <= *last)
         return false;
     if (*last != 0 && sequence > *last + 1) {
         transport_lock(node->transport);
@@ -414,7 +414,7 @@ bool events_sequence(ls_node *node, struct event_entry *entry,
         node->figures.stats.missed += sequence - *last - 1;
         transport_unlock(node->transport);
     }
-    *last = sequence;
+    *last = sequence + n - 1;
     return true;
 }
 

@@ -159,10 +159,11 @@ bool events_suits(const struct listener *listener,
 void events_free_listener(ls_node *node, struct event_entry *entry,
                           struct listener *listener);
 bool events_is_reserved(const struct event_entry *entry); /* "ls.…": ours */
-/* Bus thread: note the sequence number; counts what was missed before it.
- * Returns false when it, or a later one, has come before. */
+/* Bus thread: note the numbers of so many events, that of the header and those
+ * after it; counts what was missed before it. Returns false when the last of
+ * them, or a later one, has come before. */
 bool events_sequence(ls_node *node, struct event_entry *entry,
-                     const struct wire_header *header);
+                     const struct wire_header *header, uint64_t n);
 /* The same for a part of an event, of which nothing is noted yet. */
 bool events_is_new(ls_node *node, struct event_entry *entry,
                    const struct wire_header *header);

@@ -32,7 +32,7 @@ bool early_keep(ls_node *node, struct peer *hub,
         return false;
     }
     if (event && (header->flags & WIRE_FLAG_WITHDRAW) == 0)
-        flow_got(hub, size, true);
+        flow_got(hub, 1, size, true);
     if (hub->hop->early.n == 0)
         hub->hop->early_at = node->loop.now;
     message_list_append(&hub->hop->early, message);

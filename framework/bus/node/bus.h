@@ -196,6 +196,13 @@ static inline void bus_hand_on(ls_node *node, struct message *message)
     message_list_append(&node->loop.arrived, message);
 }
 /* The same of an event that is whole. */
+/* The next payload of a batch is that of its event. */
+static inline void bus_next_payload(struct message *message)
+{
+    const uint8_t *data;
+    wire_batch_next(&message->next_at, &data, &message->event.size);
+    message->event.data = data;
+}
 static inline void bus_event(ls_node *node, struct message *message,
                              struct event_entry *entry,
                              const struct wire_header *header)

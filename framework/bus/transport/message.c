@@ -25,7 +25,7 @@ void message_list_append(struct message_list *list, struct message *message)
     message->next = NULL;
     *list->last = message;
     list->last = &message->next;
-    list->n++;
+    list->n += 1 + message->more;
 }
 
 void message_list_splice(struct message_list *to, struct message_list *from)
@@ -46,7 +46,7 @@ struct message *message_list_take(struct message_list *list)
     list->first = message->next;
     if (list->first == NULL)
         list->last = &list->first;
-    list->n--;
+    list->n -= 1 + message->more;
     message->next = NULL;
     return message;
 }
@@ -128,6 +128,7 @@ static void message_clear(struct message *message)
     message->entry = NULL;
     message->held_bytes = 0;
     message->held_messages = 0;
+    message->more = 0;
     message->kind = MESSAGE_EVENT;
 }
 
@@ -139,7 +140,8 @@ void message_free(struct message *message)
 
 void message_give_back(message_pool *pool, struct message_list *list)
 {
-    for (struct message *m = list->first; m != NULL; m = m->next)
+    list->n = 0;
+    for (struct message *m = list->first; m != NULL; m = m->next, list->n++)
         message_clear(m);
     ls_mutex_lock(&pool->lock);
     if (pool->idle.n < MAX_IDLE) {

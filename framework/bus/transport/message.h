@@ -50,7 +50,10 @@ struct message {
     bool stream;            /* held in the window of the peer's stream */
     bool latest;            /* delivery latest: not handled when a later came */
     size_t held_bytes;      /* of that window, until it has been handled */
-    unsigned held_messages; /* chunks, when it came in more than one; else 0 */
+    unsigned held_messages; /* chunks, or events of a batch, when there is more
+                             * than one; else 0 */
+    unsigned more;          /* events of a batch that follow this one, and */
+    const uint8_t *next_at; /* where the next of them lies in the frame */
     struct event_entry *entry;
     struct ls_event event;
     void *owned; /* freed with it: a long payload, or a copy; or NULL */
@@ -66,7 +69,7 @@ struct message {
 /* A list with its end at hand. */
 struct message_list {
     struct message *first, **last;
-    size_t n;
+    size_t n; /* the events of a batch one by one */
 };
 void message_list_init(struct message_list *list);
 void message_list_append(struct message_list *list, struct message *message);
