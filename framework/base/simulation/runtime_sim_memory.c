@@ -5,7 +5,10 @@
  * - A word is known by its memory and where in it the word lies, as a futex is
  *   by its page: hosts see it at different addresses.
  * - Between any two loads and stores another thread may run. A store of a host
- *   that was killed is not made: it would have been too late. */
+ *   that was killed is not made: it would have been too late.
+ * - Who waits for several words does so one after the other, as in the kernel:
+ *   it waits for a word, looks at it, and goes to the next; what happens
+ *   meanwhile to one that is yet to come is not seen as a wake. */
 #define _GNU_SOURCE /* F_DUPFD_CLOEXEC */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -37,7 +40,8 @@ struct sim_waiter {
     struct sim_waiter *next;
     struct sim_thread *thread;
     struct sim_word words[LS_WORDS_MAX];
-    size_t n;
+    size_t n;   /* that it waits for, so far */
+    bool woken; /* before it sleeps */
 };
 
 static ls_simulation *simulation_of(ls_runtime *runtime)
@@ -171,24 +175,31 @@ static void unlink_waiter(ls_simulation *simulation, struct sim_waiter *waiter)
     *at = waiter->next;
 }
 
+/* Errors: LS_EAGAIN one of them has changed, or was woken. */
+static int wait_for_each(struct sim_waiter *waiter, ls_simulation *simulation,
+                         const struct ls_awaited *words, size_t n)
+{
+    for (size_t i = 0; i < n && !waiter->woken; i++) {
+        ls_sim_may_switch(simulation);
+        waiter->words[waiter->n++] = word_of(simulation, words[i].word);
+        if (atomic_load(words[i].word) != words[i].value)
+            return LS_EAGAIN;
+    }
+    return waiter->woken ? LS_EAGAIN : LS_OK;
+}
+
 static int sim_words_wait(ls_runtime *runtime, const struct ls_awaited *words,
                           size_t n, int64_t deadline)
 {
     ls_simulation *const simulation = simulation_of(runtime);
-    struct sim_waiter waiter = {
-        .next = simulation->waiters, .thread = simulation->current, .n = n};
-    ls_sim_may_switch(simulation);
-    for (size_t i = 0; i < n; i++) {
-        if (atomic_load(words[i].word) != words[i].value)
-            return LS_OK;
-        waiter.words[i] = word_of(simulation, words[i].word);
-    }
-    waiter.next = simulation->waiters;
+    struct sim_waiter waiter = {.next = simulation->waiters,
+                                .thread = simulation->current};
     simulation->waiters = &waiter;
-    const bool woken = ls_sim_wait(sim_host(runtime), NULL, SIM_WAITS_WORDS,
-                                   words[0].word, deadline);
+    const bool ends = wait_for_each(&waiter, simulation, words, n) != LS_OK ||
+                      ls_sim_wait(sim_host(runtime), NULL, SIM_WAITS_WORDS,
+                                  words[0].word, deadline);
     unlink_waiter(simulation, &waiter);
-    return woken ? LS_OK : LS_ETIMEDOUT;
+    return ends ? LS_OK : LS_ETIMEDOUT;
 }
 
 static bool waits_for(const struct sim_waiter *waiter, struct sim_word word)
@@ -206,8 +217,11 @@ static void sim_word_wake(ls_runtime *runtime, const ls_word *word)
     const struct sim_word key = word_of(simulation, word);
     if (!sim_host(runtime)->dead)
         for (struct sim_waiter *w = simulation->waiters; w != NULL; w = w->next)
-            if (w->thread->wait == SIM_WAITS_WORDS && waits_for(w, key))
-                ls_sim_wake(w->thread);
+            if (waits_for(w, key)) {
+                w->woken = true;
+                if (w->thread->wait == SIM_WAITS_WORDS)
+                    ls_sim_wake(w->thread);
+            }
     ls_sim_may_switch(simulation);
 }
 

@@ -120,8 +120,10 @@ int core_sleep(struct room_core *core, const ls_word *word, uint32_t value,
                 (struct ls_awaited){&core->words[i]->alarms, core->known[i]};
     if (word == NULL)
         return ls_words_wait(core->runtime, words, n, deadline);
-    words[n++] = (struct ls_awaited){word, value};
+    /* They are looked at in this order, and one by one. Whoever changes `word`
+     * wakes `asleep`: that must be waited for before `word` is looked at. */
     words[n++] = (struct ls_awaited){&core->own->asleep, mark};
+    words[n++] = (struct ls_awaited){word, value};
     if (core->touched && !ls_memory_touch(core->runtime))
         return LS_ETIMEDOUT; /* it was killed: what it writes is not there */
     core_store(core, &core->own->asleep, mark);
