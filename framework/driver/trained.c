@@ -303,8 +303,8 @@ void trained_fini(struct trained *trained)
         free(trained->optimisers[i].slots);
     free(trained->optimisers);
     if (trained->group != NULL) {
-        ls_group_free(trained->group, trained->gradients);
-        ls_group_free(trained->group, trained->values);
+        (void)ls_group_free(trained->group, trained->gradients);
+        (void)ls_group_free(trained->group, trained->values);
     }
     free(trained->parameters);
     free(trained->state);

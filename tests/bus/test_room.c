@@ -24,6 +24,8 @@ struct member {
     char text[LS_ERROR_TEXT_MAX];
     void (*fn)(struct member *member);
     size_t stays_out; /* which member does not take part, from 1 */
+    unsigned lends;   /* the places that have theirs in stores: bits */
+    float *in, *out;  /* WORDS each, there if it is one of them */
 };
 
 struct rooms {
@@ -411,6 +413,211 @@ TEST(a_buffer_beyond_alloc_bytes_is_refused_in_all)
     stop(&rooms);
 }
 
+/* ---- stores -------------------------------------------------------------- */
+
+static void *place_in(struct member *m, size_t size)
+{
+    void *memory = NULL;
+    if ((m->lends >> ls_room_place(m->room) & 1) == 0)
+        return calloc(1, size);
+    keep(m, ls_room_store_alloc(m->options.store, &memory, size));
+    return memory;
+}
+
+static void have_lent(struct member *m, bool expected, const char *what)
+{
+    if (m->status == LS_OK && ls_room_has_lent(m->room) != expected)
+        m->status = ls_error(LS_EINVARIANT, "%s has%s lent", what,
+                             expected ? " not" : "");
+    if (m->status == LS_EINVARIANT)
+        keep(m, m->status);
+}
+
+static void lend_to_reductions(struct member *m)
+{
+    const bool all = (m->lends & 7) == 7;
+    const unsigned place = ls_room_place(m->room);
+    for (int apart = 0; apart < 2 && m->status == LS_OK; apart++) {
+        float *const out = apart ? m->out : m->in;
+        fill(m, m->in, WORDS);
+        keep(m, ls_room_all_reduce(m->room, "r", &mean, m->in, out, WORDS,
+                                   LONG_MS));
+        have_lent(m, all, "all_reduce");
+        if (m->status == LS_OK && !is_mean(out, 0, WORDS))
+            m->status = LS_EINVARIANT;
+    }
+    fill(m, m->in, WORDS);
+    if (m->status == LS_OK)
+        keep(m, ls_room_reduce_scatter(m->room, "s", &mean, m->in, m->out,
+                                       WORDS / 3, LONG_MS));
+    have_lent(m, all, "reduce_scatter");
+    if (m->status == LS_OK && !is_mean(m->out, place * (WORDS / 3), WORDS / 3))
+        m->status = LS_EINVARIANT;
+}
+
+/* From place 1, and each brings another size: 0, 1 and 2 times PART. */
+static void lend_to_others(struct member *m)
+{
+    enum { PART = 30000 };
+    const unsigned place = ls_room_place(m->room);
+    const bool own = (m->lends >> place & 1) != 0;
+    float *const from = m->in + 5; /* wherever it begins */
+    size_t sizes[MEMBERS];
+    fill(m, m->in, WORDS);
+    keep(m, ls_room_broadcast(m->room, "b", 1, from, PART * 4, LONG_MS));
+    have_lent(m, own && place == 1, "broadcast");
+    if (m->status == LS_OK && from[PART - 1] != number(1, PART + 4))
+        m->status = LS_EINVARIANT;
+    fill(m, m->in, WORDS);
+    if (m->status == LS_OK)
+        keep(m, ls_room_scatter(m->room, "c", 1, m->in, PART * 4, m->out,
+                                LONG_MS));
+    have_lent(m, own && place == 1, "scatter");
+    if (m->status == LS_OK &&
+        m->out[PART - 1] != number(1, (place + 1) * PART - 1))
+        m->status = LS_EINVARIANT;
+    if (m->status == LS_OK)
+        keep(m,
+             ls_room_all_gather(m->room, "g", m->in, place * PART * 4, m->out,
+                                WORDS * sizeof(float), sizes, LONG_MS));
+    have_lent(m, own && place > 0, "all_gather");
+    if (m->status == LS_OK && (m->out[PART - 1] != number(1, PART - 1) ||
+                               m->out[3 * PART - 1] != number(2, 2 * PART - 1)))
+        m->status = LS_EINVARIANT;
+    if (m->status == LS_OK)
+        keep(m,
+             ls_room_gather(m->room, "h", 1, m->in, PART * 4, m->out, LONG_MS));
+    have_lent(m, own, "gather");
+    if (m->status == LS_OK && place == 1 &&
+        (m->out[0] != number(0, 0) ||
+         m->out[3 * PART - 1] != number(2, PART - 1)))
+        m->status = LS_EINVARIANT;
+}
+
+/* The result is that of copies, where numbers do not lie as they should. */
+static void lend_what_is_not_aligned(struct member *m)
+{
+    char *const odd = (char *)m->in + 1;
+    for (size_t i = 0; i < WORDS - 1; i++) {
+        const float one = number(ls_room_place(m->room), i);
+        memcpy(odd + i * sizeof one, &one, sizeof one);
+    }
+    keep(m, ls_room_all_reduce(m->room, "o", &mean, odd, m->out, WORDS - 1,
+                               LONG_MS));
+    have_lent(m, false, "what is not aligned");
+    if (m->status == LS_OK && !is_mean(m->out, 0, WORDS - 1))
+        m->status = LS_EINVARIANT;
+}
+
+static void lend_what_is_short(struct member *m)
+{
+    char all[MEMBERS * 8192];
+    keep(m, ls_room_all_gather(m->room, "g", m->in, 8192, all, sizeof all, NULL,
+                               LONG_MS));
+    have_lent(m, false, "what is short");
+    if (m->status == LS_OK)
+        keep(m, ls_room_broadcast(m->room, "b", 0, m->in, 8192, LONG_MS));
+    have_lent(m, false, "what is short");
+}
+
+static void lend(struct member *m)
+{
+    m->in = place_in(m, WORDS * sizeof(float));
+    m->out = place_in(m, WORDS * sizeof(float));
+    if (m->status == LS_OK)
+        lend_to_reductions(m);
+    if (m->status == LS_OK)
+        lend_to_others(m);
+    if (m->status == LS_OK)
+        lend_what_is_not_aligned(m);
+    if (m->status == LS_OK)
+        lend_what_is_short(m);
+    if ((m->lends >> ls_room_place(m->room) & 1) == 0) {
+        free(m->in);
+        free(m->out);
+    } else {
+        ls_room_store_free(m->in);
+        ls_room_store_free(m->out);
+    }
+}
+
+static void prepare_stores(struct rooms *rooms)
+{
+    prepare(rooms);
+    for (size_t i = 0; i < MEMBERS; i++)
+        assert_ok(ls_room_store_create(&rooms->members[i].options.store,
+                                       ls_runtime_threads(),
+                                       (i + 1) * (4u << 20)));
+    together(rooms, make_room);
+    all_end_with(rooms, LS_OK, "");
+}
+
+static void destroy_stores(struct rooms *rooms)
+{
+    for (size_t i = 0; i < MEMBERS; i++)
+        ls_room_store_destroy(&rooms->members[i].options.store);
+}
+
+TEST(what_lies_in_stores_is_read_there_and_results_are_the_same)
+{
+    static struct rooms rooms;
+    prepare_stores(&rooms);
+    destroy_stores(&rooms); /* the rooms have them */
+    for (size_t i = 0; i < MEMBERS; i++)
+        rooms.members[i].options.store = NULL;
+    stop(&rooms);
+    for (unsigned lends = 0; lends < 8; lends++) {
+        prepare_stores(&rooms);
+        for (size_t i = 0; i < MEMBERS; i++)
+            rooms.members[i].lends = lends;
+        together(&rooms, lend);
+        all_end_with(&rooms, LS_OK, "");
+        destroy_stores(&rooms);
+        stop(&rooms);
+    }
+}
+
+static void reduce_again(struct member *m)
+{
+    keep(m, ls_room_all_reduce(m->room, "r", &mean, m->in, m->out, WORDS,
+                               LONG_MS));
+    have_lent(m, true, "all_reduce");
+    if (m->status == LS_OK && !is_mean(m->out, 0, WORDS))
+        m->status = LS_EINVARIANT;
+}
+
+TEST(a_store_is_given_to_the_next_room_with_what_lies_there)
+{
+    static struct rooms rooms;
+    void *memory;
+    prepare_stores(&rooms);
+    for (size_t i = 0; i < MEMBERS; i++) {
+        struct member *const m = &rooms.members[i];
+        m->lends = 7;
+        m->in = place_in(m, WORDS * sizeof(float));
+        m->out = place_in(m, WORDS * sizeof(float));
+        fill(m, m->in, WORDS);
+    }
+    for (int round = 0; round < 2; round++) {
+        together(&rooms, reduce_again);
+        all_end_with(&rooms, LS_OK, "");
+        for (size_t i = 0; i < MEMBERS; i++)
+            ls_room_destroy(&rooms.members[i].room);
+        together(&rooms, make_room);
+        all_end_with(&rooms, LS_OK, "");
+    }
+    stop(&rooms);
+    /* It needs none. */
+    assert_ok(
+        ls_room_store_alloc(rooms.members[0].options.store, &memory, 100));
+    destroy_stores(&rooms);
+    ls_room_store_free(memory);
+    for (size_t i = 0; i < MEMBERS; i++) {
+        ls_room_store_free(rooms.members[i].in);
+        ls_room_store_free(rooms.members[i].out);
+    }
+}
+
 TEST(arguments_out_of_range_are_refused)
 {
     static struct rooms rooms;
@@ -782,6 +989,17 @@ TEST(a_node_has_one_room_of_a_name)
     start(&rooms);
     refused(rooms.members[0].node, &rooms.members[0].options, LS_EEXIST,
             "ls.room.room");
+    stop(&rooms);
+}
+
+TEST(a_store_is_in_one_room_at_a_time)
+{
+    static struct rooms rooms;
+    prepare_stores(&rooms);
+    struct ls_room_options options = rooms.members[0].options;
+    options.name = "another";
+    refused(rooms.members[0].node, &options, LS_ESTATE, "in another room");
+    destroy_stores(&rooms);
     stop(&rooms);
 }
 

@@ -71,7 +71,7 @@ static void take_part(void *arg)
 
 static void whole_story(void *arg)
 {
-    ls_offer *offers[MEMBERS];
+    struct part_offers offers[MEMBERS];
     (void)arg;
     for (unsigned i = 0; i < MEMBERS; i++) {
         assert_ok(ls_host_create(&lair.hosts[i], lair.simulation, "host"));
@@ -82,17 +82,15 @@ static void whole_story(void *arg)
     for (unsigned i = 0; i < MEMBERS; i++)
         part_join(lair.rooms[i], "sim");
     for (unsigned i = 0; i < MEMBERS; i++) {
-        ls_offer_end(&offers[i]);
+        part_offers_end(&offers[i]);
         assert_ok(ls_thread_spawn(ls_host_runtime(lair.hosts[i]),
                                   &lair.threads[i], "member",
                                   i == LIAR ? lie : take_part, lair.rooms[i]));
     }
     for (unsigned i = 0; i < MEMBERS; i++)
         assert_ok(ls_thread_join(&lair.threads[i], LS_FOREVER));
-    for (unsigned i = 0; i < MEMBERS; i++) {
-        room_shut(lair.rooms[i]);
-        free(lair.rooms[i]);
-    }
+    for (unsigned i = 0; i < MEMBERS; i++)
+        part_end(lair.rooms[i], &lair.memories[i]);
 }
 
 TEST(a_member_that_lies_harms_no_memory_and_holds_up_nobody_for_ever)
@@ -110,6 +108,7 @@ TEST(a_member_that_lies_harms_no_memory_and_holds_up_nobody_for_ever)
                 .number = i,
                 .size = ls_rng_next(&lair.rng) % PART_MOST,
                 .root = (unsigned)(ls_rng_next(&lair.rng) % MEMBERS),
+                .lends = part_lends((uint32_t)ls_rng_next(&lair.rng)),
                 .wait_ms = WAIT_MS};
         assert_ok(ls_simulation_create(&lair.simulation, &options));
         const int status =

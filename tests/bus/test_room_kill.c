@@ -92,6 +92,7 @@ static void be_member(struct board *board, ls_room *room, uint64_t seed)
             .number = i,
             .size = ls_rng_next(&rng) % PART_MOST,
             .root = (unsigned)(ls_rng_next(&rng) % room->n),
+            .lends = part_lends((uint32_t)ls_rng_next(&rng)),
             .wait_ms = WAIT_MS};
         board->begun[room->me] = i + 1;
         ending->status = part_do(room, &op, &memory);
@@ -110,7 +111,7 @@ static void run_member(struct board *board, unsigned me, const char *folder,
 {
     ls_room *const room =
         part_create(threads(), MEMBERS, me, PART_CHUNK_BYTES, GRACE_MS);
-    ls_offer *offer = part_offer(room, folder);
+    struct part_offers offers = part_offer(room, folder);
     say(to, 'o');
     (void)hear(from);
     part_join(room, folder);
@@ -119,7 +120,7 @@ static void run_member(struct board *board, unsigned me, const char *folder,
     ls_thread *thread;
     assert_ok(ls_thread_spawn(threads(), &thread, "ears", hear_losses, &ears));
     (void)hear(from);
-    ls_offer_end(&offer);
+    part_offers_end(&offers);
     be_member(board, room, seed);
     _exit(0);
 }
@@ -159,8 +160,10 @@ static void clear(const char *folder)
 {
     for (unsigned i = 0; i < MEMBERS; i++) {
         char path[108];
-        part_path(path, sizeof path, folder, i);
-        (void)unlink(path);
+        for (unsigned of = 0; of < 2; of++) {
+            part_path(path, sizeof path, folder, i, of);
+            (void)unlink(path);
+        }
     }
 }
 

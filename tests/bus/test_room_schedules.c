@@ -60,6 +60,7 @@ static void draw_ops(struct play *play)
             .number = i,
             .size = sizes[draw(play, sizeof sizes / sizeof *sizes)],
             .root = draw(play, play->n),
+            .lends = part_lends(draw(play, UINT32_MAX)),
             .wait_ms = WAIT_MS};
 }
 
@@ -203,7 +204,7 @@ static void compare_endings(const struct play *play)
 
 static void make_rooms(struct play *play)
 {
-    ls_offer *offers[MEMBERS];
+    struct part_offers offers[MEMBERS];
     for (unsigned i = 0; i < play->n; i++) {
         struct member *const m = &play->members[i];
         assert_ok(ls_host_create(&m->host, play->simulation, "host"));
@@ -215,7 +216,7 @@ static void make_rooms(struct play *play)
     for (unsigned i = 0; i < play->n; i++)
         part_join(play->members[i].room, "sim");
     for (unsigned i = 0; i < play->n; i++)
-        ls_offer_end(&offers[i]);
+        part_offers_end(&offers[i]);
 }
 
 static void whole_play(void *arg)
@@ -239,10 +240,8 @@ static void whole_play(void *arg)
     for (unsigned i = 0; i < play->n; i++)
         assert_ok(ls_thread_join(&play->members[i].thread, LS_FOREVER));
     compare_endings(play);
-    for (unsigned i = 0; i < play->n; i++) {
-        room_shut(play->members[i].room);
-        free(play->members[i].room);
-    }
+    for (unsigned i = 0; i < play->n; i++)
+        part_end(play->members[i].room, &play->members[i].memory);
 }
 
 static int play_seed(uint64_t seed)

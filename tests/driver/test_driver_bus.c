@@ -124,6 +124,44 @@ static int train(void *self, ls_driver *driver)
     return LS_OK;
 }
 
+/* The same line with so many weights that copies of them would cost. */
+static bool wide_parameter(const void *model, size_t at,
+                           struct ls_parameter *out)
+{
+    if (!line_parameter(model, at, out))
+        return false;
+    if (at == 0)
+        out->form = (struct ls_blob_form){LS_BLOB_F64, 1, {9000}};
+    return true;
+}
+
+static int count_lent(void *self, ls_driver *driver)
+{
+    struct ls_model_ops wide = line_ops;
+    struct ls_group_stats stats;
+    wide.parameter = wide_parameter;
+    (void)self;
+    TRY(line_setup(driver, &wide));
+    ls_group_stats(ls_driver_group(driver), &stats);
+    /* The values of rank 0, to all. */
+    CHECK(stats.lent == (ls_driver_rank(driver) == 0 ? 1 : 0));
+    TRY(ls_trainer_run(driver,
+                       &(struct ls_trainer_options){
+                           .data = &line_data, .epochs = 1, .batch_size = 5},
+                       NULL));
+    const uint64_t before = stats.lent;
+    ls_group_stats(ls_driver_group(driver), &stats);
+    CHECK(stats.lent >= before + 4); /* the gradients of each step */
+    return LS_OK;
+}
+
+TEST(gradients_are_read_where_they_lie)
+{
+    struct world world = {.n = 2, .fn = count_lent};
+    run_nodes(&world);
+    assert_all_ok(&world);
+}
+
 static int see_place(void *self, ls_driver *driver)
 {
     uint32_t *seen = self;

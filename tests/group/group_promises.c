@@ -36,12 +36,33 @@ static unsigned char byte_of(uint32_t rank, size_t i)
     return (unsigned char)(rank * 31 + i * 7 + i / 251 + 3);
 }
 
-static unsigned char *bytes_of(uint32_t rank, size_t size)
+/* Zeroed. */
+static void *get(struct rank *rank, size_t size)
 {
-    unsigned char *bytes = malloc(size + 1);
+    void *memory = NULL;
+    if (!rank->allocates)
+        return calloc(1, size + 1);
+    return ls_group_alloc(rank->group, &memory, size) == LS_OK ? memory : NULL;
+}
+
+static void drop(struct rank *rank, void *memory)
+{
+    if (!rank->allocates)
+        free(memory);
+    else if (ls_group_free(rank->group, memory) != LS_OK)
+        abort();
+}
+
+static unsigned char *fill(unsigned char *bytes, uint32_t rank, size_t size)
+{
     for (size_t i = 0; i < size; i++)
         bytes[i] = byte_of(rank, i);
     return bytes;
+}
+
+static unsigned char *bytes_of(uint32_t rank, size_t size)
+{
+    return fill(malloc(size + 1), rank, size);
 }
 
 static bool are_bytes_of(const unsigned char *bytes, uint32_t rank, size_t size)
@@ -54,11 +75,11 @@ static bool are_bytes_of(const unsigned char *bytes, uint32_t rank, size_t size)
 
 static int check_broadcast(struct rank *rank, size_t size, uint32_t root)
 {
-    unsigned char *data = bytes_of(rank_of(rank), size);
+    unsigned char *data = fill(get(rank, size), rank_of(rank), size);
     const int status =
         ls_group_broadcast(rank->group, data, size, root, RANK_WAIT_MS);
     const bool right = are_bytes_of(data, root, size);
-    free(data);
+    drop(rank, data);
     TRY(status);
     EXPECT(right);
     return LS_OK;
@@ -67,8 +88,8 @@ static int check_broadcast(struct rank *rank, size_t size, uint32_t root)
 static int check_gathers(struct rank *rank, size_t size, uint32_t root)
 {
     const uint32_t n = size_of(rank), own = rank_of(rank);
-    unsigned char *data = bytes_of(own, size);
-    unsigned char *all = calloc(n * size + 1, 1);
+    unsigned char *data = fill(get(rank, size), own, size);
+    unsigned char *all = get(rank, n * size);
     int status =
         ls_group_all_gather(rank->group, data, size, all, RANK_WAIT_MS);
     bool right = true;
@@ -86,8 +107,8 @@ static int check_gathers(struct rank *rank, size_t size, uint32_t root)
         status = ls_group_scatter(rank->group, own == root ? all : NULL, size,
                                   data, root, RANK_WAIT_MS);
     right = right && are_bytes_of(data, own, size);
-    free(all);
-    free(data);
+    drop(rank, all);
+    drop(rank, data);
     TRY(status);
     EXPECT(right);
     return LS_OK;
@@ -145,8 +166,8 @@ static int check_folds(struct rank *rank, size_t count, enum ls_group_type type,
                        enum ls_group_fold fold)
 {
     const uint32_t n = size_of(rank), own = rank_of(rank);
-    int64_t *numbers = calloc(n * count + 1, sizeof *numbers);
-    int64_t *share = calloc(count + 1, sizeof *share);
+    int64_t *numbers = get(rank, n * count * sizeof *numbers);
+    int64_t *share = get(rank, count * sizeof *share);
     bool right = true;
     for (size_t i = 0; i < count; i++)
         put(type, numbers, i, number_of(own, i));
@@ -161,8 +182,8 @@ static int check_folds(struct rank *rank, size_t count, enum ls_group_type type,
                                          fold, share, RANK_WAIT_MS);
     for (size_t i = 0; i < count; i++)
         right = right && is(type, fold, share, i, own * count + i, n);
-    free(share);
-    free(numbers);
+    drop(rank, share);
+    drop(rank, numbers);
     TRY(status);
     EXPECT(right);
     return LS_OK;
@@ -860,14 +881,94 @@ void promise_memory_is_aligned_and_zeroed(const struct rank_maker *maker,
         assert_int_equal((uintptr_t)memory % 64, 0);
         for (size_t i = 0; i < size; i++)
             assert_int_equal(((unsigned char *)memory)[i], 0);
-        ls_group_free(ranks.at[0].group, memory);
+        assert_ok(ls_group_free(ranks.at[0].group, memory));
     }
-    ls_group_free(ranks.at[0].group, NULL);
+    assert_ok(ls_group_free(ranks.at[0].group, NULL));
     void *memory;
     assert_int_equal(ls_group_alloc(ranks.at[0].group, &memory, SIZE_MAX),
                      LS_ENOMEM);
     assert_null(memory);
     maker->destroy(&ranks);
+}
+
+/* All, and then every other rank: each must do what the others do. */
+static int do_each_of_its_memory(struct rank *rank)
+{
+    rank->allocates = true;
+    TRY(do_each(rank, 1));
+    TRY(do_each(rank, 20001));
+    rank->allocates = rank_of(rank) % 2 == 1;
+    TRY(do_each(rank, 20001));
+    rank->allocates = false;
+    return LS_OK;
+}
+
+void promise_memory_of_the_group_gives_the_same_results(
+    const struct rank_maker *maker, uint32_t n)
+{
+    struct ranks ranks;
+    maker->make(&ranks, n);
+    ranks_do(&ranks, do_each_of_its_memory);
+    maker->destroy(&ranks);
+}
+
+static int free_too_early(struct rank *rank)
+{
+    void *memory[2];
+    ls_collective *started;
+    TRY(ls_group_alloc(rank->group, &memory[0], 400));
+    TRY(ls_group_alloc(rank->group, &memory[1], 400));
+    const struct ls_group_operation operation = {.kind = LS_GROUP_ALL_REDUCE,
+                                                 .count = 90,
+                                                 .type = LS_GROUP_F32,
+                                                 .in = (float *)memory[0] + 10,
+                                                 .out = memory[1]};
+    TRY(ls_group_start(&started, rank->group, &operation));
+    EXPECT(ls_group_free(rank->group, memory[0]) == LS_ESTATE);
+    EXPECT(ls_group_free(rank->group, memory[1]) == LS_ESTATE);
+    EXPECT(strstr(ls_error_text(), "is not destroyed") != NULL);
+    TRY(ls_collective_wait(started, LS_WAIT_DEFAULT));
+    EXPECT(ls_group_free(rank->group, memory[1]) == LS_ESTATE);
+    ls_collective_destroy(&started);
+    TRY(ls_group_free(rank->group, memory[0]));
+    return ls_group_free(rank->group, memory[1]);
+}
+
+void promise_memory_is_not_freed_under_an_operation(
+    const struct rank_maker *maker, uint32_t n)
+{
+    struct ranks ranks;
+    void *memory;
+    maker->make(&ranks, n);
+    ranks_do(&ranks, free_too_early);
+    assert_ok(ls_group_alloc(ranks.at[0].group, &memory, 10));
+    if (n > 1) {
+        assert_fails(ls_group_free(ranks.at[1].group, memory), LS_EINVAL);
+        assert_error_has("another group's");
+    }
+    assert_ok(ls_group_free(ranks.at[0].group, memory));
+    maker->destroy(&ranks);
+}
+
+void promise_memory_outlives_its_group(const struct rank_maker *maker,
+                                       uint32_t n)
+{
+    struct ranks ranks;
+    unsigned char *memory[3];
+    maker->make(&ranks, n);
+    for (size_t i = 0; i < 3; i++) {
+        void *made;
+        assert_ok(ls_group_alloc(ranks.at[0].group, &made, 30000));
+        memory[i] = made;
+        memset(made, (int)i + 1, 30000);
+    }
+    assert_ok(ls_group_free(ranks.at[0].group, memory[1]));
+    maker->destroy(&ranks);
+    for (size_t i = 0; i < 3; i += 2) {
+        assert_int_equal(memory[i][0], i + 1);
+        assert_int_equal(memory[i][29999], i + 1);
+        assert_ok(ls_group_free(NULL, memory[i]));
+    }
 }
 
 static int wait_for_the_gone(struct rank *rank)

@@ -21,7 +21,8 @@ struct rank {
     int status; /* of what it did last */
     int cause;
     char text[LS_ERROR_TEXT_MAX];
-    void *extra; /* of the test */
+    void *extra;    /* of the test */
+    bool allocates; /* what it brings and gets lies in memory of its group */
 };
 
 struct ranks {
@@ -85,6 +86,9 @@ struct rank_maker {
     X(wrong_operations_are_refused)                                            \
     X(operations_are_counted)                                                  \
     X(memory_is_aligned_and_zeroed)                                            \
+    X(memory_of_the_group_gives_the_same_results)                              \
+    X(memory_is_not_freed_under_an_operation)                                  \
+    X(memory_outlives_its_group)                                               \
     X(a_rank_that_is_destroyed_is_missed_at_once)
 
 #define DECLARE_PROMISE(name)                                                  \

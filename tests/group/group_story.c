@@ -9,6 +9,8 @@
 #include "test.h"
 
 enum { WAIT_MS = 60000, SHORT_MS = 400, RECORD_NONE = 1 };
+/* Most of what ranks bring has room there, and not all. */
+#define ALLOC_BYTES ((size_t)1 << 20)
 
 /* How an operation ended in one life. */
 struct record {
@@ -29,7 +31,7 @@ struct life {
     struct record records[STORY_GENERATIONS][STORY_STEPS];
     bool has_formed;
     bool ended_well;
-    uint64_t shared;
+    uint64_t shared, lent;
     char text[LS_ERROR_TEXT_MAX]; /* of what ended it otherwise */
 };
 
@@ -120,12 +122,44 @@ static void check(const struct act *act, bool right, const char *what)
                   act->generation, act->step, act->rank, act->n, what);
 }
 
+/* What a host writes after it was killed would have been too late. */
+static bool is_alive(const struct act *act)
+{
+    return !ls_host_is_dead(act->life->host);
+}
+
+/* Whether this rank's numbers lie in memory of the group: in a step those of
+ * all ranks, of some, or of none. */
+static bool allocates(const struct act *act)
+{
+    const uint64_t which = fixed(act->life->story, 250 + act->step, 4);
+    return which < 2 || (which == 2 && act->rank % 2 == 0);
+}
+
+/* Zeroed. */
+static int64_t *get(const struct act *act, size_t n)
+{
+    void *memory = NULL;
+    if (!allocates(act))
+        return calloc(n + 1, sizeof(int64_t));
+    assert_ok(ls_group_alloc(act->life->group, &memory, n * sizeof(int64_t)));
+    return memory;
+}
+
+static void drop(const struct act *act, int64_t *numbers)
+{
+    if (!allocates(act))
+        free(numbers);
+    else
+        assert_ok(ls_group_free(act->life->group, numbers));
+}
+
 static int do_all_reduce(const struct act *act, int timeout_ms,
                          const char *name)
 {
     const size_t n = length_of(act);
-    int64_t *numbers = calloc(n + 1, sizeof *numbers);
-    for (size_t i = 0; i < n; i++)
+    int64_t *numbers = get(act, n);
+    for (size_t i = 0; i < n && is_alive(act); i++)
         numbers[i] = value_of(act, act->rank, i);
     const struct ls_group_operation operation = {.kind = LS_GROUP_ALL_REDUCE,
                                                  .name = name,
@@ -139,16 +173,16 @@ static int do_all_reduce(const struct act *act, int timeout_ms,
     for (size_t i = 0; i < n && status == LS_OK; i++)
         right = right && numbers[i] == sum_of(act, i);
     check(act, right, "all_reduce");
-    free(numbers);
+    drop(act, numbers);
     return status;
 }
 
 static int do_reduce_scatter(const struct act *act)
 {
     const size_t n = length_of(act) / 4;
-    int64_t *numbers = calloc(n * act->n + 1, sizeof *numbers);
-    int64_t *share = calloc(n + 1, sizeof *share);
-    for (size_t i = 0; i < n * act->n; i++)
+    int64_t *numbers = get(act, n * act->n);
+    int64_t *share = get(act, n);
+    for (size_t i = 0; i < n * act->n && is_alive(act); i++)
         numbers[i] = value_of(act, act->rank, i);
     const int status =
         ls_group_reduce_scatter(act->life->group, numbers, n, LS_GROUP_I64,
@@ -157,8 +191,8 @@ static int do_reduce_scatter(const struct act *act)
     for (size_t i = 0; i < n && status == LS_OK; i++)
         right = right && share[i] == sum_of(act, act->rank * n + i);
     check(act, right, "reduce_scatter");
-    free(share);
-    free(numbers);
+    drop(act, share);
+    drop(act, numbers);
     return status;
 }
 
@@ -167,8 +201,8 @@ static int do_broadcast(const struct act *act)
     const size_t n = length_of(act);
     const uint32_t root =
         (uint32_t)fixed(act->life->story, 50 + act->step, act->n);
-    int64_t *numbers = calloc(n + 1, sizeof *numbers);
-    for (size_t i = 0; i < n && act->rank == root; i++)
+    int64_t *numbers = get(act, n);
+    for (size_t i = 0; i < n && act->rank == root && is_alive(act); i++)
         numbers[i] = value_of(act, root, i);
     const int status = ls_group_broadcast(act->life->group, numbers,
                                           n * sizeof *numbers, root, WAIT_MS);
@@ -176,7 +210,7 @@ static int do_broadcast(const struct act *act)
     for (size_t i = 0; i < n && status == LS_OK; i++)
         right = right && numbers[i] == value_of(act, root, i);
     check(act, right, "broadcast");
-    free(numbers);
+    drop(act, numbers);
     return status;
 }
 
@@ -194,9 +228,9 @@ static int do_gather(const struct act *act, bool to_all)
     const size_t n = length_of(act) / 4;
     const uint32_t root =
         (uint32_t)fixed(act->life->story, 90 + act->step, act->n);
-    int64_t *numbers = calloc(n + 1, sizeof *numbers);
-    int64_t *all = calloc(n * act->n + 1, sizeof *all);
-    for (size_t i = 0; i < n; i++)
+    int64_t *numbers = get(act, n);
+    int64_t *all = get(act, n * act->n);
+    for (size_t i = 0; i < n && is_alive(act); i++)
         numbers[i] = value_of(act, act->rank, i);
     const int status =
         to_all ? ls_group_all_gather(act->life->group, numbers,
@@ -207,18 +241,18 @@ static int do_gather(const struct act *act, bool to_all)
           status != LS_OK || (!to_all && act->rank != root) ||
               are_all(act, all, n),
           "gather");
-    free(all);
-    free(numbers);
+    drop(act, all);
+    drop(act, numbers);
     return status;
 }
 
 static int do_scatter(const struct act *act)
 {
     const size_t n = length_of(act) / 4;
-    int64_t *all = calloc(n * act->n + 1, sizeof *all);
-    int64_t *own = calloc(n + 1, sizeof *own);
+    int64_t *all = get(act, n * act->n);
+    int64_t *own = get(act, n);
     for (uint32_t rank = 0; rank < act->n && act->rank == act->n - 1; rank++)
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n && is_alive(act); i++)
             all[rank * n + i] = value_of(act, rank, i);
     const int status = ls_group_scatter(act->life->group, all, n * sizeof *all,
                                         own, act->n - 1, WAIT_MS);
@@ -226,8 +260,8 @@ static int do_scatter(const struct act *act)
     for (size_t i = 0; i < n && status == LS_OK; i++)
         right = right && own[i] == value_of(act, act->rank, i);
     check(act, right, "scatter");
-    free(own);
-    free(all);
+    drop(act, own);
+    drop(act, all);
     return status;
 }
 
@@ -236,8 +270,8 @@ static int do_any(const struct act *act)
 {
     const size_t n = (length_of(act) / 8 + act->rank) * (act->rank % 3);
     struct ls_group_parts parts;
-    int64_t *numbers = calloc(n + 1, sizeof *numbers);
-    for (size_t i = 0; i < n; i++)
+    int64_t *numbers = get(act, n);
+    for (size_t i = 0; i < n && is_alive(act); i++)
         numbers[i] = value_of(act, act->rank, i);
     const struct ls_group_operation operation = {.kind = LS_GROUP_ALL_GATHER,
                                                  .name = "any",
@@ -255,7 +289,7 @@ static int do_any(const struct act *act)
     }
     check(act, right, "all_gather of any sizes");
     ls_group_parts_free(&parts);
-    free(numbers);
+    drop(act, numbers);
     return status;
 }
 
@@ -267,8 +301,8 @@ static int do_several(const struct act *act)
     const size_t n = length_of(act) / 2;
     int status = LS_OK;
     for (int k = 0; k < 3; k++) {
-        numbers[k] = calloc(n + 1, sizeof **numbers);
-        for (size_t i = 0; i < n; i++)
+        numbers[k] = get(act, n);
+        for (size_t i = 0; i < n && is_alive(act); i++)
             numbers[k][i] = value_of(act, act->rank, i) + k;
         const struct ls_group_operation operation = {.kind =
                                                          LS_GROUP_ALL_REDUCE,
@@ -292,7 +326,7 @@ static int do_several(const struct act *act)
     }
     for (int k = 0; k < 3; k++) {
         ls_collective_destroy(&started[k]);
-        free(numbers[k]);
+        drop(act, numbers[k]);
     }
     return status;
 }
@@ -452,7 +486,8 @@ static int begin(struct life *life)
         .expected = story->kind->returns ? story->n / 2 + 1 : 0,
         .grace_ms = story->kind->returns ? 3000 : 0,
         .exit_ready = story->kind->exit_ready,
-        .room = story->kind->shares ? LS_GROUP_ROOM_AUTO : LS_GROUP_ROOM_NEVER};
+        .room = story->kind->shares ? LS_GROUP_ROOM_AUTO : LS_GROUP_ROOM_NEVER,
+        .alloc_bytes = ALLOC_BYTES};
     struct ls_node_options node_options;
     const char *attach[STORY_NODES_MAX];
     char places[STORY_NODES_MAX][40];
@@ -490,6 +525,7 @@ static void life_main(void *arg)
         struct ls_group_stats stats;
         ls_group_stats(life->group, &stats);
         life->shared = stats.shared;
+        life->lent = stats.lent;
     }
     ls_group_destroy(&life->group);
     ls_node_stop(life->node, LS_OK);
@@ -683,8 +719,10 @@ static void judge(struct story *story, struct story_tally *tally)
         tally->generations += any ? 1 : 0;
     }
     tally->dead += n_killed(story);
-    for (uint32_t i = 0; i < story->n_lives; i++)
+    for (uint32_t i = 0; i < story->n_lives; i++) {
         tally->shared += story->lives[i].shared;
+        tally->lent += story->lives[i].lent;
+    }
     for (uint32_t i = story->n; i < story->n_lives; i++)
         tally->returned += story->lives[i].ended_well ? 1 : 0;
 }

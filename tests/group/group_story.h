@@ -32,6 +32,7 @@ struct story_tally {
     uint64_t well, lost, mismatched, late, aborted; /* operations */
     uint64_t generations, returned;
     uint64_t shared; /* of one rank, through shared memory */
+    uint64_t lent;   /* of these, of memory of the group */
     uint64_t dead;   /* nodes that were killed, or declared lost */
 };
 

@@ -29,6 +29,7 @@ struct rank {
     ls_group *group;
     uint64_t mix; /* which operations, and how long */
     int64_t *in, *out;
+    bool allocates; /* what it brings and gets lies in memory of the group */
 };
 
 #define NUMBERS_MAX 40000
@@ -211,6 +212,25 @@ static int begin(struct rank *rank, unsigned index, unsigned n,
     return status == LS_OK ? ls_group_form(rank->group, WAIT_MS) : status;
 }
 
+static int64_t *get(const struct rank *rank)
+{
+    void *memory = NULL;
+    if (!rank->allocates)
+        return calloc(NUMBERS_MAX, sizeof(int64_t));
+    return ls_group_alloc(rank->group, &memory,
+                          NUMBERS_MAX * sizeof(int64_t)) == LS_OK
+               ? memory
+               : NULL;
+}
+
+static void drop(const struct rank *rank, int64_t *numbers)
+{
+    if (!rank->allocates)
+        free(numbers);
+    else
+        (void)ls_group_free(rank->group, numbers);
+}
+
 /* As kill -9, so many microseconds from now. */
 static void die_after(long us)
 {
@@ -222,22 +242,26 @@ static void die_after(long us)
 /* INDEX N MIX US [SEED] */
 static int be_rank(int argc, char **argv)
 {
+    const unsigned index = (unsigned)atoi(argv[1]);
     struct rank rank = {.mix = strtoull(argv[3], NULL, 10)};
-    rank.in = calloc(NUMBERS_MAX, sizeof *rank.in);
-    rank.out = calloc(NUMBERS_MAX, sizeof *rank.out);
-    int status = begin(&rank, (unsigned)atoi(argv[1]), (unsigned)atoi(argv[2]),
-                       argc > 5 ? argv[5] : NULL);
-    if (status == LS_OK) {
+    /* All ranks, some, or none. */
+    rank.allocates =
+        rank.mix / 2 % 4 < 2 || (rank.mix / 2 % 4 == 2 && index % 2 == 0);
+    int status =
+        begin(&rank, index, (unsigned)atoi(argv[2]), argc > 5 ? argv[5] : NULL);
+    rank.in = status == LS_OK ? get(&rank) : NULL;
+    rank.out = status == LS_OK ? get(&rank) : NULL;
+    if (rank.in != NULL && rank.out != NULL) {
         tell("formed");
         die_after(atol(argv[4]));
         status = work(&rank);
+        drop(&rank, rank.in);
+        drop(&rank, rank.out);
     } else {
         tell("0 %d 0 %s", status, ls_error_text());
     }
     ls_group_destroy(&rank.group);
     ls_node_destroy(&rank.node);
-    free(rank.in);
-    free(rank.out);
     return status == LS_OK ? 0 : 1;
 }
 

@@ -63,6 +63,206 @@ TEST(operations_send_nothing_whether_waited_for_or_started)
     destroy_nodes(&ranks);
 }
 
+/* --- memory of ls_group_alloc() ------------------------------------------- */
+
+enum { NUMBERS = 20001 };
+
+/* What a rank brings; exact, as is the sum. */
+static float share_of(const struct rank *rank, size_t i)
+{
+    return (float)(ls_group_rank(rank->group) + i % 100);
+}
+
+/* Errors: LS_EINVARIANT the sum is wrong, or it was lent though it should not
+ * have been, or was not. */
+static int sum_of_memory(struct rank *rank, float *numbers, bool lent)
+{
+    struct ls_group_stats before, after;
+    const float n = (float)ls_group_size(rank->group);
+    for (size_t i = 0; i < NUMBERS; i++)
+        numbers[i] = share_of(rank, i);
+    ls_group_stats(rank->group, &before);
+    const int status =
+        ls_group_all_reduce(rank->group, numbers, NUMBERS, LS_GROUP_F32,
+                            LS_GROUP_SUM, RANK_WAIT_MS);
+    if (status != LS_OK)
+        return status;
+    ls_group_stats(rank->group, &after);
+    if (after.lent - before.lent != (lent ? 1 : 0))
+        return ls_error(LS_EINVARIANT, "it was%s lent", lent ? " not" : "");
+    for (size_t i = 0; i < NUMBERS; i++)
+        if (numbers[i] != n * (n - 1) / 2 + n * (float)(i % 100))
+            return ls_error(LS_EINVARIANT, "number %zu is %g", i,
+                            (double)numbers[i]);
+    return LS_OK;
+}
+
+static int alloc_numbers(struct rank *rank, float **numbers)
+{
+    void *memory;
+    const int status =
+        ls_group_alloc(rank->group, &memory, NUMBERS * sizeof(float));
+    if (status == LS_OK)
+        *numbers = memory;
+    return status;
+}
+
+static uint64_t n_lent(struct rank *rank)
+{
+    struct ls_group_stats stats;
+    ls_group_stats(rank->group, &stats);
+    return stats.lent;
+}
+
+/* Any sizes, of ranks each by itself: the last one's is not of the group. */
+static int lend_to_gathers(struct rank *rank)
+{
+    const uint32_t own = ls_group_rank(rank->group);
+    const bool lends = own + 1 < ls_group_size(rank->group);
+    static float plain[NUMBERS];
+    float *numbers = plain;
+    struct ls_group_parts parts;
+    int status = lends ? alloc_numbers(rank, &numbers) : LS_OK;
+    struct ls_group_operation operation = {.kind = LS_GROUP_ALL_GATHER,
+                                           .count = (NUMBERS - own) * 4,
+                                           .in = numbers,
+                                           .parts = &parts};
+    for (size_t i = 0; i < NUMBERS && status == LS_OK && lends; i++)
+        numbers[i] = share_of(rank, i);
+    if (status == LS_OK)
+        status = ls_group_do(rank->group, &operation);
+    if (status == LS_OK && (n_lent(rank) != (lends ? 1u : 0) ||
+                            ((const float *)parts.items[1].data)[77] != 78.0f))
+        status = ls_error(LS_EINVARIANT, "a gathering lends");
+    ls_group_parts_free(&parts);
+    operation.kind = LS_GROUP_BROADCAST; /* by rank 0 */
+    operation.parts = NULL;
+    operation.out = numbers;
+    operation.count = NUMBERS * 4;
+    if (status == LS_OK)
+        status = ls_group_do(rank->group, &operation);
+    if (status == LS_OK &&
+        (n_lent(rank) != (lends ? 1u : 0) + (own == 0 ? 1u : 0) ||
+         numbers[77] != 77.0f))
+        status = ls_error(LS_EINVARIANT, "a broadcast lends");
+    operation.parts = &parts;
+    if (status == LS_OK)
+        status = ls_group_do(rank->group, &operation);
+    if (status == LS_OK &&
+        (n_lent(rank) != (lends ? 1u : 0) + (own == 0 ? 2u : 0) ||
+         ((const float *)parts.items[0].data)[77] != 77.0f))
+        status = ls_error(LS_EINVARIANT, "a broadcast of any size lends");
+    ls_group_parts_free(&parts);
+    if (status == LS_OK && lends)
+        status = ls_group_free(rank->group, numbers);
+    return status;
+}
+
+TEST(what_a_rank_brings_out_of_its_memory_is_lent)
+{
+    struct ranks ranks;
+    make_shared(&ranks, 3);
+    ranks_do(&ranks, lend_to_gathers);
+    destroy_nodes(&ranks);
+}
+
+static float *kept[RANKS_MAX];
+
+static int form_and_sum(struct rank *rank)
+{
+    const int status = start_and_form(rank);
+    return status == LS_OK ? sum_of_memory(rank, kept[rank->index], true)
+                           : status;
+}
+
+static int form_again_and_sum(struct rank *rank)
+{
+    if (kept[rank->index][5] != 4 * 3 / 2 + 4 * 5.0f)
+        return ls_error(LS_EINVARIANT, "what lay there is gone");
+    const int status = form(rank);
+    return status == LS_OK ? sum_of_memory(rank, kept[rank->index], true)
+                           : status;
+}
+
+TEST(memory_is_lent_in_every_generation_and_stays)
+{
+    struct ranks ranks;
+    create_nodes(&ranks, 4, LS_TOPOLOGY_MESH, &go_on);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_ok(alloc_numbers(&ranks.at[i], &kept[i]));
+    ranks_do(&ranks, form_and_sum);
+    lose(&ranks, 0);
+    ranks_do_without(&ranks, 1, meet);
+    check_statuses(&ranks, 1, LS_ELOST, "node 7 was lost");
+    ranks_do_without(&ranks, 1, form_again_and_sum);
+    check_statuses(&ranks, 1, LS_OK, "");
+    for (uint32_t i = 0; i < 4; i++)
+        assert_ok(ls_group_free(ranks.at[i].group, kept[i]));
+    destroy_nodes(&ranks);
+}
+
+static int sum_of_much(struct rank *rank)
+{
+    float *fits, *does_not;
+    int status = alloc_numbers(rank, &fits);
+    if (status == LS_OK)
+        status = alloc_numbers(rank, &does_not);
+    if (status == LS_OK)
+        status = sum_of_memory(rank, fits, true);
+    if (status == LS_OK)
+        status = sum_of_memory(rank, does_not, false);
+    if (status != LS_OK)
+        return status;
+    (void)ls_group_free(rank->group, fits);
+    (void)ls_group_free(rank->group, does_not);
+    status = alloc_numbers(rank, &fits);
+    if (status == LS_OK)
+        status = sum_of_memory(rank, fits, true);
+    (void)ls_group_free(rank->group, fits);
+    return status;
+}
+
+TEST(memory_beyond_alloc_bytes_is_copied)
+{
+    const struct ls_group_options options = {.room = LS_GROUP_ROOM_ALWAYS,
+                                             .alloc_bytes = (NUMBERS + 1000) *
+                                                            sizeof(float)};
+    struct ranks ranks;
+    make_nodes_with(&ranks, 3, LS_TOPOLOGY_MESH, &options);
+    ranks_do(&ranks, sum_of_much);
+    destroy_nodes(&ranks);
+}
+
+/* By messages; then in memory of its own, once it has formed. */
+static int sum_in_a_sub_group(struct rank *rank)
+{
+    struct rank of = {.ranks = rank->ranks, .index = rank->index};
+    float *numbers;
+    int status = ls_group_split(&of.group, rank->group, 0, RANK_WAIT_MS);
+    if (status == LS_OK)
+        status = alloc_numbers(&of, &numbers);
+    if (status == LS_OK)
+        status = sum_of_memory(&of, numbers, false);
+    if (status == LS_OK)
+        status = form(&of);
+    if (status == LS_OK)
+        status = sum_of_memory(&of, numbers, true);
+    if (status == LS_OK)
+        status = sum_of_memory(rank, numbers, false); /* not its own */
+    if (status == LS_OK)
+        status = ls_group_free(of.group, numbers);
+    (void)ls_group_destroy(&of.group);
+    return status;
+}
+
+TEST(a_sub_group_lends_once_it_is_formed_anew)
+{
+    struct ranks ranks;
+    make_shared(&ranks, 3);
+    ranks_do(&ranks, sum_in_a_sub_group);
+    destroy_nodes(&ranks);
+}
+
 /* The last one's options are others. */
 static void make_different(struct ranks *ranks,
                            const struct ls_group_options *others)

@@ -1,4 +1,7 @@
 /* Groups of threads, and of one. */
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "base/sanitized.h"
 #include "group_ranks.h"
 
@@ -36,6 +39,35 @@ static const struct rank_maker threads = {make_threads, destroy_threads};
         promise_##name(&threads, SANITIZED ? 3 : 7);                           \
     }
 GROUP_PROMISES(TEST_PROMISE)
+
+/* Of a copy of a process: 0, or which of these is not so. */
+static int use_in_a_copy(ls_group *group, char *memory)
+{
+    void *more;
+    if (ls_group_alloc(group, &more, 10) != LS_ESTATE || more != NULL)
+        return 1;
+    if (ls_group_free(group, memory) != LS_ESTATE)
+        return 2;
+    return memory[9] == 7 ? 0 : 3;
+}
+
+TEST(in_a_copy_of_the_process_memory_can_only_be_read)
+{
+    ls_group *group;
+    void *memory;
+    assert_ok(ls_group_threads(&group, ls_runtime_threads(), 1));
+    assert_ok(ls_group_alloc(group, &memory, 10));
+    ((char *)memory)[9] = 7;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(use_in_a_copy(group, memory));
+    int how;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_int_equal(how, 0);
+    assert_ok(ls_group_free(group, memory));
+    assert_ok(ls_group_destroy(&group));
+}
 
 TEST(sixteen_threads_do_as_well)
 {

@@ -105,6 +105,12 @@ static int make(ls_room *room, const struct ls_room_options *options)
     status = set_members(room, options);
     if (status != LS_OK)
         return status;
+    if (options->store != NULL) {
+        status = room_store_enter(options->store);
+        if (status != LS_OK)
+            return ls_error_at(status, "room \"%s\"", room->name);
+        room->store = options->store;
+    }
     room->grace_ms = options->grace_ms > 0 ? options->grace_ms : GRACE_MS;
     const size_t bytes =
         room_lay_out(room, ROOM_CHUNK_BYTES, options->alloc_bytes);

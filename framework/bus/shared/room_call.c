@@ -37,8 +37,13 @@ void room_shut(ls_room *room)
         ls_memory_view_end(gone->view, gone->view_bytes);
         free(gone);
     }
-    for (unsigned i = 0; i < room->n; i++)
+    for (unsigned i = 0; i < room->n; i++) {
         ls_memory_destroy(&room->members[i].memory);
+        ls_memory_destroy(&room->members[i].store);
+    }
+    if (room->store != NULL)
+        room_store_leave(room->store);
+    room->store = NULL;
 }
 
 /* The others have shut this member out: it changes nothing that they read. */
@@ -46,6 +51,8 @@ static int is_out(ls_room *room)
 {
     if (!room->severed)
         ls_memory_sever(room->members[room->me].memory);
+    if (!room->severed && room->store != NULL)
+        room_store_close(room->store);
     room->severed = true;
     room->fault = (struct ls_room_fault){
         .status = LS_ELOST, .place = room->me, .out = true};
@@ -62,8 +69,10 @@ static int is_out(ls_room *room)
 static void forget_excluded(ls_room *room)
 {
     for (unsigned i = 0; i < room->n; i++)
-        if (!room_has(room, i))
+        if (!room_has(room, i)) {
             ls_memory_destroy(&room->members[i].memory);
+            ls_memory_destroy(&room->members[i].store);
+        }
 }
 
 static bool is_same_call(const struct room_calls *a, const struct room_calls *b)
@@ -119,6 +128,7 @@ int room_call(ls_room *room, const char *name, const char *kind, uint64_t shape,
                         room->name);
     if (room->core.excluded != 0)
         forget_excluded(room);
+    room->has_lent = false;
     room->call.kind = kind;
     room->call.shape = shape;
     size_t size = strlen(name);

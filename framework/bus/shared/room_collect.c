@@ -8,7 +8,8 @@
  *   fails ends the operation for all.
  * - A broadcast is a stream: its root runs ahead of the readers by as many
  *   chunks as there are. An epoch before it sees that all mean the same; one
- *   after it is its end. */
+ *   after it is its end.
+ * - What lies in a store is read there, between two epochs (room_lend.c). */
 #include <string.h>
 
 #include "room_inside.h"
@@ -87,6 +88,22 @@ static int take_in(ls_room *room, unsigned root, unsigned char *data,
     return LS_OK;
 }
 
+/* The same of what the root has in its store. */
+static int read_lent(ls_room *room, unsigned root, const unsigned char *lent,
+                     void *out, const struct window *want, size_t size)
+{
+    const size_t most = ROOM_LENT_CHUNKS * room->chunk_bytes;
+    int status = LS_OK;
+    room->has_lent = root == room->me;
+    for (size_t at = 0; at < size && status == LS_OK; at += most) {
+        const size_t some = size - at < most ? size - at : most;
+        if (root != room->me)
+            copy_wanted(out, want, lent + at, at, some);
+        status = room_pass(room);
+    }
+    return status;
+}
+
 /* However it ends, all have counted as many chunks when the next one begins. */
 static int stream(ls_room *room, unsigned root, const void *in, void *out,
                   const struct window *want, size_t size)
@@ -94,9 +111,14 @@ static int stream(ls_room *room, unsigned root, const void *in, void *out,
     const uint32_t end =
         room->streamed +
         (uint32_t)((size + room->chunk_bytes - 1) / room->chunk_bytes);
+    if (root == room->me)
+        room_lend(room, in, size, NULL, 0);
     int status = room_pass(room);
     if (status != LS_OK)
         return status;
+    const unsigned char *const lent = room_brings(room, root, size, 1);
+    if (lent != NULL)
+        return read_lent(room, root, lent, out, want, size);
     status = root == room->me ? put_out(room, in, size)
                               : take_in(room, root, out, want, size);
     room->streamed = end;
@@ -170,7 +192,10 @@ struct gathering {
     unsigned char *out;             /* NULL: this member reads nothing */
     size_t sizes[ROOM_MEMBERS_MAX]; /* copies of what the members say */
     size_t starts[ROOM_MEMBERS_MAX];
+    const unsigned char *lent[ROOM_MEMBERS_MAX]; /* where it is read; NULL: in
+                                                  * chunks */
     size_t total, longest;
+    bool copies; /* something goes in chunks */
 };
 
 /* All see the same sizes, so all come to the same. */
@@ -192,26 +217,48 @@ static int measure(ls_room *room, size_t capacity, struct gathering *g)
         g->total += size;
         if (size > g->longest)
             g->longest = size;
+        g->lent[i] = room_brings(room, i, size, 1);
+        g->copies = g->copies || (g->lent[i] == NULL && size != 0);
     }
     return LS_OK;
 }
 
-/* One chunk of each, of those that have one there. */
-static void gather_chunk(ls_room *room, const struct gathering *g, size_t at)
+/* From byte `at` on at most so many of each. */
+static void gather_piece(ls_room *room, const struct gathering *g, size_t at,
+                         size_t most)
 {
     const unsigned slot = at / room->chunk_bytes % 2;
-    for (unsigned i = 0; i < room->n && g->out != NULL; i++)
-        if (room_has(room, i) && at < g->sizes[i])
-            memcpy(g->out + g->starts[i] + at,
-                   room_at(room, i, room_chunk(room, slot)),
-                   piece(room, g->sizes[i], at));
+    for (unsigned i = 0; i < room->n && g->out != NULL; i++) {
+        if (!room_has(room, i) || at >= g->sizes[i])
+            continue;
+        const size_t left = g->sizes[i] - at;
+        memcpy(g->out + g->starts[i] + at,
+               g->lent[i] != NULL ? g->lent[i] + at
+                                  : room_at(room, i, room_chunk(room, slot)),
+               left < most ? left : most);
+    }
+}
+
+/* All have it in their stores. */
+static int gather_lent(ls_room *room, const struct gathering *g)
+{
+    const size_t most = ROOM_LENT_CHUNKS * room->chunk_bytes;
+    int status = LS_OK;
+    for (size_t at = 0; at < g->longest && status == LS_OK; at += most) {
+        gather_piece(room, g, at, most);
+        status = room_pass(room);
+    }
+    return status;
 }
 
 static int gather_long(ls_room *room, const struct gathering *g,
                        const unsigned char *data, size_t size)
 {
+    room->has_lent = g->lent[room->me] != NULL;
+    if (!g->copies)
+        return gather_lent(room, g);
     for (size_t at = 0; at < g->longest; at += room->chunk_bytes) {
-        if (at < size)
+        if (at < size && !room->has_lent)
             core_write(
                 &room->core,
                 room_own(room, room_chunk(room, at / room->chunk_bytes % 2)),
@@ -219,7 +266,7 @@ static int gather_long(ls_room *room, const struct gathering *g,
         const int status = room_pass(room);
         if (status != LS_OK)
             return status;
-        gather_chunk(room, g, at);
+        gather_piece(room, g, at, room->chunk_bytes);
     }
     return room_pass(room);
 }
@@ -240,6 +287,7 @@ static int gather(ls_room *room, struct gathering *g, const void *data,
     struct room_core *const core = &room->core;
     const unsigned next = room_next_slot(room);
     atomic_store_explicit(&core->own->size[next], size, memory_order_relaxed);
+    room_lend(room, size > ROOM_SMALL_BYTES ? data : NULL, size, NULL, 0);
     if (size <= ROOM_SMALL_BYTES && size != 0)
         core_write(core, core->own->small[next], data, size);
     int status = room_pass(room);

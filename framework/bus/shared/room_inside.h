@@ -7,6 +7,7 @@
 #include "lockstep/channel.h"
 #include "lockstep/room.h"
 #include "room_core.h"
+#include "room_store.h"
 
 /* After the words: chunks of long operations, then what is allocated. A chunk
  * is small enough to stay in a cache between who writes and who reads it. */
@@ -14,12 +15,16 @@ enum {
     ROOM_CHUNK_BYTES = 256 * 1024, /* unless a test has smaller ones */
     ROOM_CHUNKS = 8, /* of a broadcast; two to bring, two to fold otherwise */
     ROOM_CHUNK_RESULT = 2,
+    ROOM_LENT_CHUNKS = 2, /* as many are read of a store between two epochs: the
+                           * members stay together, and find in a cache what
+                           * another one has just read */
 };
 
 struct room_member {
     uint32_t id;
     uint64_t incarnation;
     ls_memory *memory; /* own; NULL: not yet, or lost and excluded */
+    ls_memory *store;  /* own, but this member's; NULL: it has none */
     bool lost;
 };
 
@@ -62,6 +67,8 @@ struct ls_room {
                                       * arena */
     ls_room_buffer *buffers;         /* own */
     uint32_t streamed;               /* chunks that were broadcast so far */
+    ls_room_store *store;            /* holds it; NULL: there is none */
+    bool has_lent;                   /* in the last operation */
 };
 
 /* Where the parts of a member's memory lie. Returns its size. */
@@ -88,6 +95,20 @@ static inline uint64_t room_shape(uint64_t size, unsigned root)
 {
     return size << 8 | root;
 }
+
+/* room_lend.c: what an operation reads where it lies. Before its first epoch a
+ * member says where it has what it brings, and what it gets: the places of
+ * those bytes in its store, if they are in there.
+ * in, out: NULL: nothing. */
+void room_lend(ls_room *room, const void *in, size_t in_bytes, const void *out,
+               size_t out_bytes);
+/* After it, and before the next: where that is for this one. bytes: that there
+ * must be. width: that it must be aligned to. NULL: it is not to be read there;
+ * all members come to the same. */
+const unsigned char *room_brings(const ls_room *room, unsigned place,
+                                 size_t bytes, size_t width);
+const unsigned char *room_gets(const ls_room *room, unsigned place,
+                               size_t bytes, size_t width);
 
 /* room_reduce.c: fold what all that are counted have at this offset of their
  * memory. */

@@ -30,6 +30,9 @@ struct notice {
     int64_t status; /* FAILED: why */
     uint64_t key[2], proof[2];
     char socket[LS_OFFER_NAME_BYTES]; /* its name in the folder */
+    /* The same of its store, with the same key; "": it has none. */
+    char store[LS_OFFER_NAME_BYTES];
+    uint64_t store_proof[2];
 };
 
 static const struct ls_field notice_fields[] = {
@@ -51,6 +54,12 @@ static const struct ls_field notice_fields[] = {
      .presence = LS_ALWAYS},
     {"socket", LS_FIELD_CHARS, offsetof(struct notice, socket),
      .size = LS_OFFER_NAME_BYTES},
+    {"store", LS_FIELD_CHARS, offsetof(struct notice, store),
+     .presence = LS_IF_SET, .size = LS_OFFER_NAME_BYTES},
+    {"store_proof", LS_FIELD_UINT, offsetof(struct notice, store_proof[0]),
+     .presence = LS_IF_SET},
+    {"store_proof_end", LS_FIELD_UINT, offsetof(struct notice, store_proof[1]),
+     .presence = LS_IF_SET},
 };
 _Static_assert(sizeof(((struct notice *)NULL)->key) == LS_MEMORY_KEY_BYTES,
                "a key is two numbers");
@@ -72,7 +81,7 @@ struct room_meeting {
     ls_channel *channel;
     ls_mutex lock;
     ls_cond changed;
-    ls_offer *offer;
+    ls_offer *offer, *store_offer;
     const char *folder; /* borrow, until they have met */
     struct notice own;  /* under the lock, as the next */
     struct guest guests[ROOM_MEMBERS_MAX];
@@ -233,6 +242,12 @@ static void set_own(struct room_meeting *meeting)
         ls_memory_own(room->members[room->me].memory);
     words->magic = ROOM_MAGIC;
     memcpy(words->proof, own->proof, sizeof words->proof);
+    if (room->store == NULL)
+        return;
+    const struct room_store_head *const head =
+        ls_memory_own(room->store->memory);
+    ls_offer_name(room->runtime, own->store);
+    memcpy(own->store_proof, head->proof, sizeof own->store_proof);
 }
 
 static int find_path(const struct room_meeting *meeting, const char *socket,
@@ -244,30 +259,59 @@ static int find_path(const struct room_meeting *meeting, const char *socket,
                : ls_error_at(status, "room \"%s\"", meeting->room->name);
 }
 
+/* What is offered at that socket in the name of a member; size: that it must
+ * have. */
+static int take_from(const struct room_meeting *meeting, unsigned place,
+                     const struct notice *notice, const char *socket,
+                     size_t size, int64_t deadline, ls_memory **out)
+{
+    const ls_room *const room = meeting->room;
+    char path[LS_OFFER_PATH_BYTES];
+    int status = find_path(meeting, socket, path);
+    if (status == LS_OK)
+        status = ls_memory_take(out, room->runtime, path, bytes_of(notice->key),
+                                size, deadline);
+    return status == LS_OK
+               ? LS_OK
+               : ls_error_at(status, "room \"%s\": the memory of node %u",
+                             room->name, room->members[place].id);
+}
+
+static bool is_its_memory(const ls_memory *memory, const struct notice *notice)
+{
+    const struct room_words *const words = ls_memory_data(memory);
+    return words->magic == ROOM_MAGIC &&
+           memcmp(words->proof, notice->proof, sizeof words->proof) == 0;
+}
+
+static bool is_its_store(const ls_memory *memory, const struct notice *notice)
+{
+    const struct room_store_head *const head = ls_memory_data(memory);
+    return head->magic == ROOM_STORE_MAGIC &&
+           memcmp(head->proof, notice->store_proof, sizeof head->proof) == 0;
+}
+
 static int take(const struct room_meeting *meeting, unsigned place,
                 const struct notice *notice, int64_t deadline)
 {
-    ls_room *const room = meeting->room;
-    ls_memory *memory = NULL;
-    char path[LS_OFFER_PATH_BYTES];
-    int status = find_path(meeting, notice->socket, path);
-    if (status == LS_OK)
-        status = ls_memory_take(&memory, room->runtime, path,
-                                bytes_of(notice->key), room->end, deadline);
+    struct room_member *const member = &meeting->room->members[place];
+    int status = take_from(meeting, place, notice, notice->socket,
+                           meeting->room->end, deadline, &member->memory);
+    if (status == LS_OK && notice->store[0] != '\0')
+        status =
+            take_from(meeting, place, notice, notice->store,
+                      sizeof(struct room_store_head), deadline, &member->store);
     if (status != LS_OK)
-        return ls_error_at(status, "room \"%s\": the memory of node %u",
-                           room->name, room->members[place].id);
-    const struct room_words *const words = ls_memory_data(memory);
-    if (words->magic != ROOM_MAGIC ||
-        memcmp(words->proof, notice->proof, sizeof words->proof) != 0) {
-        ls_memory_destroy(&memory);
-        return ls_error(LS_EPROTO,
-                        "room \"%s\": what is offered in the name of node %u "
-                        "is not its memory",
-                        room->name, room->members[place].id);
-    }
-    room->members[place].memory = memory;
-    return LS_OK;
+        return status;
+    if (is_its_memory(member->memory, notice) &&
+        (member->store == NULL || is_its_store(member->store, notice)))
+        return LS_OK;
+    ls_memory_destroy(&member->memory);
+    ls_memory_destroy(&member->store);
+    return ls_error(LS_EPROTO,
+                    "room \"%s\": what is offered in the name of node %u is "
+                    "not its memory",
+                    meeting->room->name, member->id);
 }
 
 /* A member has said something that the caller has not taken up; n: none. */
@@ -411,6 +455,11 @@ static int open_meeting(struct room_meeting *meeting, const char *folder)
     if (status == LS_OK)
         status = ls_offer_begin(&meeting->offer, room->members[room->me].memory,
                                 path, bytes_of(meeting->own.key));
+    if (status == LS_OK && room->store != NULL)
+        status = find_path(meeting, meeting->own.store, path);
+    if (status == LS_OK && room->store != NULL)
+        status = ls_offer_begin(&meeting->store_offer, room->store->memory,
+                                path, bytes_of(meeting->own.key));
     if (status != LS_OK)
         return status;
     /* Its ops may run before this returns, and send on the channel. */
@@ -441,6 +490,7 @@ int room_meet(ls_room *room, const char *folder, int64_t deadline)
     }
     ls_mutex_unlock(&meeting->lock);
     ls_offer_end(&meeting->offer);
+    ls_offer_end(&meeting->store_offer);
     if (status == LS_OK)
         status = ls_node_on_interrupt(room->node, on_interrupt, meeting);
     return status;
@@ -454,6 +504,7 @@ void room_part(ls_room *room)
     (void)ls_node_on_interrupt(room->node, NULL, meeting);
     ls_channel_close(&meeting->channel);
     ls_offer_end(&meeting->offer);
+    ls_offer_end(&meeting->store_offer);
     ls_cond_fini(&meeting->changed);
     ls_mutex_fini(&meeting->lock);
     free(meeting);

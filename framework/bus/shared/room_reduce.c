@@ -9,7 +9,10 @@
  * - Nothing that a member may still read is written before an epoch that it
  *   must enter: what is brought and what is folded have two slots each, and the
  *   last part is collected after the last epoch, from the slots of the folds,
- *   which nobody writes before the next operation's first epoch. */
+ *   which nobody writes before the next operation's first epoch.
+ * - If all have their numbers in stores, a share is folded where they lie, to
+ *   where the result of its owner lies; the others take it from there. If only
+ *   some have, those bring theirs one epoch later. */
 #include <assert.h>
 #include <string.h>
 
@@ -17,6 +20,24 @@
 
 /* Numbers are folded a block at a time: it stays in the first cache. */
 enum { BLOCK_BYTES = 4096, LINE_BYTES = 64 };
+
+/* Up to here an all_reduce that copies takes less time than one epoch more. */
+enum { LEND_BEYOND_BYTES = 32 * 1024 };
+
+/* What n members have from byte `at` on, in their order. */
+static void fold_block(const struct ls_room_fold *fold,
+                       const unsigned char *const *from, unsigned n, size_t at,
+                       unsigned char *to, size_t count)
+{
+    if (n == 1)
+        memmove(to, from[0] + at, count * fold->width);
+    else
+        fold->two(fold->self, to, from[0] + at, from[1] + at, count);
+    for (unsigned i = 2; i < n; i++)
+        fold->two(fold->self, to, to, from[i] + at, count);
+    if (fold->end != NULL)
+        fold->end(fold->self, to, count, n);
+}
 
 void room_fold(const ls_room *room, const struct ls_room_fold *fold,
                size_t offset, unsigned char *to, size_t count)
@@ -31,14 +52,7 @@ void room_fold(const ls_room *room, const struct ls_room_fold *fold,
     for (size_t first = 0; first < count; first += most) {
         const size_t block = count - first < most ? count - first : most;
         const size_t at = first * fold->width;
-        if (n == 1)
-            memmove(to + at, from[0] + at, block * fold->width);
-        else
-            fold->two(fold->self, to + at, from[0] + at, from[1] + at, block);
-        for (unsigned i = 2; i < n; i++)
-            fold->two(fold->self, to + at, to + at, from[i] + at, block);
-        if (fold->end != NULL)
-            fold->end(fold->self, to + at, block, n);
+        fold_block(fold, from, n, at, to + at, block);
     }
 }
 
@@ -86,6 +100,8 @@ struct reduction {
     unsigned owners[ROOM_MEMBERS_MAX]; /* the places of the shares */
     size_t share, part, stages;
     bool scatter; /* to each its share alone */
+    /* In the order of shares, where they are in stores. */
+    const unsigned char *brings[ROOM_MEMBERS_MAX], *gets[ROOM_MEMBERS_MAX];
 };
 
 /* How many numbers of that share a stage takes, and which is the first. */
@@ -149,16 +165,144 @@ static void collect(ls_room *room, const struct reduction *r, size_t stage)
     }
 }
 
-static int reduce_long(ls_room *room, const struct reduction *r)
+/* A part is that of so many chunks, and begins with a line of the cache. */
+static void set_stages(const ls_room *room, struct reduction *r, size_t chunks)
 {
-    for (size_t s = 0; s <= r->stages; s++) {
+    const size_t line = LINE_BYTES / r->fold->width;
+    r->part = chunks * room->chunk_bytes / r->fold->width / r->n / line * line;
+    r->stages = (r->share + r->part - 1) / r->part;
+}
+
+/* How many of those that are counted have all of it in their stores. */
+static unsigned find_lent(const ls_room *room, struct reduction *r)
+{
+    const size_t width = r->fold->width;
+    unsigned n = 0, n_lent = 0;
+    for (unsigned i = 0; i < room->n; i++) {
+        if (!room_has(room, i))
+            continue;
+        r->brings[n] = room_brings(room, i, r->count * width, width);
+        r->gets[n] =
+            r->scatter ? NULL : room_gets(room, i, r->count * width, width);
+        if (r->brings[n] != NULL && (r->scatter || r->gets[n] != NULL))
+            n_lent++;
+        n++;
+    }
+    return n_lent;
+}
+
+/* `to` may be where one of them has its numbers: each block is whole before it
+ * is written. */
+static void fold_lent(const struct reduction *r, unsigned n, size_t at,
+                      unsigned char *to, size_t count)
+{
+    _Alignas(LINE_BYTES) unsigned char block[BLOCK_BYTES];
+    const size_t width = r->fold->width, most = BLOCK_BYTES / width;
+    for (size_t first = 0; first < count; first += most) {
+        const size_t some = count - first < most ? count - first : most;
+        fold_block(r->fold, r->brings, n, at + first * width, block, some);
+        memcpy(to + first * width, block, some * width);
+    }
+}
+
+/* Of the share that this member folds. */
+static void fold_part_lent(ls_room *room, const struct reduction *r, unsigned n,
+                           size_t stage)
+{
+    const size_t width = r->fold->width;
+    size_t first;
+    const size_t count = part_of(r, r->own, stage, &first);
+    unsigned char *const to =
+        r->out + (r->scatter ? stage * r->part : first) * width;
+    if (count != 0 && (!room->core.touched || ls_memory_touch(room->runtime)))
+        fold_lent(r, n, first * width, to, count);
+}
+
+/* Of those that the others have folded. */
+static void collect_lent(const struct reduction *r, unsigned n, size_t stage)
+{
+    const size_t width = r->fold->width;
+    size_t first;
+    for (unsigned i = 0; i < n; i++) {
+        const size_t count = i == r->own ? 0 : part_of(r, i, stage, &first);
+        if (count != 0)
+            memcpy(r->out + first * width, r->gets[i] + first * width,
+                   count * width);
+    }
+}
+
+/* Nothing is brought. A stage is collected while the next one is folded; the
+ * last epoch says that nobody reads there any more. */
+static int reduce_lent(ls_room *room, struct reduction *r, unsigned n)
+{
+    room->has_lent = true;
+    set_stages(room, r, ROOM_LENT_CHUNKS);
+    for (size_t s = 0; s < r->stages; s++) {
+        fold_part_lent(room, r, n, s);
+        if (s >= 1 && !r->scatter)
+            collect_lent(r, n, s - 1);
+        const int status = room_pass(room);
+        if (status != LS_OK)
+            return status;
+    }
+    if (r->scatter)
+        return LS_OK;
+    collect_lent(r, n, r->stages - 1);
+    return room_pass(room);
+}
+
+/* Say where this member has its numbers. Returns whether all of it is in its
+ * store, so that it need not bring them if the others have theirs there. */
+static bool lend(ls_room *room, const struct reduction *r)
+{
+    const size_t bytes = r->count * r->fold->width;
+    const unsigned next = room_next_slot(room);
+    const bool may = (r->scatter || bytes > LEND_BEYOND_BYTES) &&
+                     (uintptr_t)r->in % r->fold->width == 0 &&
+                     (uintptr_t)r->out % r->fold->width == 0;
+    room_lend(room, may ? r->in : NULL, bytes, r->scatter ? NULL : r->out,
+              bytes);
+    return room->core.own->brings_at[next] != 0 &&
+           (r->scatter || room->core.own->gets_at[next] != 0);
+}
+
+/* The first stage is brought, unless all have their numbers in stores: *lent is
+ * how many they are then. */
+static int begin_long(ls_room *room, struct reduction *r, unsigned *lent)
+{
+    unsigned counted = 0;
+    *lent = 0;
+    for (unsigned i = 0; i < room->n; i++)
+        counted += room_has(room, i) ? 1 : 0;
+    const bool lends = lend(room, r);
+    if (!lends)
+        bring(room, r, 0);
+    const int status = room_pass(room);
+    if (status != LS_OK)
+        return status;
+    const unsigned n = find_lent(room, r);
+    if (n == counted)
+        *lent = n;
+    if (n == 0 || n == counted)
+        return LS_OK;
+    if (lends)
+        bring(room, r, 0);
+    return room_pass(room);
+}
+
+static int reduce_long(ls_room *room, struct reduction *r)
+{
+    unsigned lent;
+    int status = begin_long(room, r, &lent);
+    if (status != LS_OK || lent > 0)
+        return status == LS_OK ? reduce_lent(room, r, lent) : status;
+    for (size_t s = 1; s <= r->stages; s++) {
         if (s < r->stages)
             bring(room, r, s);
-        if (s >= 1)
-            fold_part(room, r, s - 1);
+        fold_part(room, r, s - 1);
         if (s >= 2 && !r->scatter)
             collect(room, r, s - 2);
-        const int status = room_pass(room);
+        status = room_pass(room);
         if (status != LS_OK)
             return status;
     }
@@ -166,14 +310,6 @@ static int reduce_long(ls_room *room, const struct reduction *r)
         return LS_OK;
     collect(room, r, r->stages - 1);
     return room_confirm(room);
-}
-
-/* Parts begin with a line of the cache. */
-static void set_stages(const ls_room *room, struct reduction *r)
-{
-    const size_t line = LINE_BYTES / r->fold->width;
-    r->part = room->chunk_bytes / r->fold->width / r->n / line * line;
-    r->stages = (r->share + r->part - 1) / r->part;
 }
 
 int ls_room_all_reduce(ls_room *room, const char *name,
@@ -200,7 +336,7 @@ int ls_room_all_reduce(ls_room *room, const char *name,
     const size_t line = LINE_BYTES / fold->width;
     assert(r.n > 0); /* this member is counted */
     r.share = ((count + r.n - 1) / r.n + line - 1) / line * line;
-    set_stages(room, &r);
+    set_stages(room, &r, 1);
     return reduce_long(room, &r);
 }
 
@@ -228,6 +364,6 @@ int ls_room_reduce_scatter(ls_room *room, const char *name,
                           .own = room->me,
                           .share = count,
                           .scatter = true};
-    set_stages(room, &r);
+    set_stages(room, &r, 1);
     return reduce_long(room, &r);
 }

@@ -67,6 +67,8 @@ struct room_words {
 
     _Alignas(64) char name[2][ROOM_NAME_BYTES]; /* of what it calls */
     _Atomic uint64_t size[2]; /* of what it brings, in bytes */
+    /* Where in its store that lies, and what it gets; 0: not there. */
+    _Atomic uint64_t brings_at[2], gets_at[2];
 
     /* Who this is: constant once it is offered. */
     _Alignas(64) uint64_t magic;

@@ -567,6 +567,7 @@ static const struct carrier_ops bus_ops = {
     .stats = stats,
     .leave = leave,
     .destroy = destroy,
+    .alloc = shared_alloc,
     .split = split,
     .abandon = destroy,
     .start = start,
@@ -610,6 +611,7 @@ static int create(struct bus_group **out, ls_node *node,
     group->grace_ms = options->grace_ms;
     group->exit_ready = options->exit_ready;
     group->want = options->room;
+    group->alloc_bytes = options->alloc_bytes;
     group->first_generation = 1;
     group->timer_at = LS_FOREVER;
     group->last = &group->first;
@@ -691,7 +693,8 @@ static int split(ls_group **out, ls_group *base, const uint32_t *ranks,
                                              .on_loss = group->on_loss,
                                              .grace_ms = group->grace_ms,
                                              .exit_ready = group->exit_ready,
-                                             .room = group->want};
+                                             .room = group->want,
+                                             .alloc_bytes = group->alloc_bytes};
     int status = size > SPLIT_NAME_MAX
                      ? ls_error(LS_ELIMIT,
                                 "group: a sub-group's name has %d bytes", size)

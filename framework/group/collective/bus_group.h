@@ -126,6 +126,9 @@ struct bus_group {
     bool in_room;  /* operations go through it */
     bool busy;     /* the first of these is in it, without the lock: */
     struct turn *shared, **shared_last;
+    ls_room_store *store; /* own; for ls_group_alloc(), and lent to each room;
+                           * NULL: not yet. Of the caller's thread */
+    size_t alloc_bytes;
     ls_thread *helper; /* does those that were started; NULL: none were */
     bool helper_ends;
 
@@ -237,6 +240,9 @@ uint32_t shared_flags(const struct bus_group *group);
  * one was asked for. */
 LS_MUST_USE int shared_open(struct bus_group *group, uint32_t flags,
                             int64_t deadline);
+/* Memory that the room of this generation can lend, or that of the next.
+ * Errors: there is none for that. */
+LS_MUST_USE int shared_alloc(ls_group *group, void **out, size_t size);
 /* Nobody needs the room any more. */
 void shared_close(struct bus_group *group);
 void shared_fini(struct bus_group *group);

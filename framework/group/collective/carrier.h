@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+#include "buffer.h"
 #include "call.h"
 
 struct carrier_ops {
@@ -22,6 +23,11 @@ struct carrier_ops {
     void (*leave)(ls_group *group, int status);
     /* Leave and free. Nobody waits, nothing is under way. */
     void (*destroy)(ls_group *group);
+
+    /* Memory that the other ranks can read where it lies, as ls_group_alloc()
+     * promises it; ls_room_store_free() frees it. NULL: there is none. Errors:
+     * there is none for that. */
+    int (*alloc)(ls_group *group, void **out, size_t size);
 
     /* Make this rank's part of a sub-group of the ranks[n], of which this is
      * number `own`; the number-th that is split off `group`. word: for the
@@ -55,12 +61,15 @@ struct ls_group {
     uint32_t n_children;
     atomic_uint n_started; /* operations that are not destroyed */
     uint64_t n_splits;
+    struct group_buffer *buffers; /* that are allocated of it */
 };
 
 struct ls_collective {
     ls_group *group; /* borrow */
     struct group_call call;
-    struct ls_failure end; /* once it has ended */
+    struct ls_failure end;        /* once it has ended */
+    struct group_buffer *uses[2]; /* borrow; what it reads and writes; NULL: no
+                                   * buffer of the group's */
 };
 
 #endif

@@ -7,8 +7,6 @@
 #include "carrier.h"
 #include "forked.h"
 
-#define ALIGNMENT 64
-
 /* --- handles ------------------------------------------------------------- */
 
 int ls_group_form(ls_group *group, int wait_ms)
@@ -48,6 +46,7 @@ int ls_group_destroy(ls_group **group_p)
                         n, (unsigned)group->n_children);
     if (group->parent != NULL)
         group->parent->n_children--;
+    buffers_orphan(group);
     group->ops->destroy(group);
     *group_p = NULL;
     return LS_OK;
@@ -94,28 +93,6 @@ void ls_group_stats(ls_group *group, struct ls_group_stats *out)
         group->ops->stats(group, out);
 }
 
-int ls_group_alloc(ls_group *group, void **out, size_t size)
-{
-    (void)group;
-    *out = NULL;
-    if (size > SIZE_MAX - ALIGNMENT)
-        return ls_error(LS_ENOMEM, "group: no memory for %zu bytes", size);
-    const size_t whole =
-        size == 0 ? ALIGNMENT : (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    void *memory = aligned_alloc(ALIGNMENT, whole);
-    if (memory == NULL)
-        return ls_error(LS_ENOMEM, "group: no memory for %zu bytes", size);
-    memset(memory, 0, whole);
-    *out = memory;
-    return LS_OK;
-}
-
-void ls_group_free(ls_group *group, void *memory)
-{
-    (void)group;
-    free(memory);
-}
-
 void ls_group_parts_free(struct ls_group_parts *parts)
 {
     if (parts == NULL)
@@ -148,9 +125,12 @@ static int start(ls_collective **out, ls_group *group,
     call.waited = waited;
     if (status == LS_OK)
         status = group->ops->start(out, group, &call);
-    if (status == LS_OK)
-        atomic_fetch_add(&group->n_started, 1);
-    return status;
+    if (status != LS_OK)
+        return status;
+    atomic_fetch_add(&group->n_started, 1);
+    (*out)->uses[0] = buffer_use(group, call.in);
+    (*out)->uses[1] = buffer_use(group, call.out);
+    return LS_OK;
 }
 
 int ls_group_start(ls_collective **out, ls_group *group,
@@ -187,6 +167,8 @@ void ls_collective_destroy(ls_collective **collective)
     if (ls_forked_since(group->forks))
         return;
     (void)group->ops->wait(*collective, LS_FOREVER);
+    buffer_drop((*collective)->uses[0]);
+    buffer_drop((*collective)->uses[1]);
     group->ops->free(*collective);
     atomic_fetch_sub(&group->n_started, 1);
     *collective = NULL;

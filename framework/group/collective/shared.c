@@ -28,6 +28,7 @@
 /* Bits of the epoch at which a group forms. */
 enum { FLAG_NEVER = 1, FLAG_ALWAYS = 2 };
 enum { ROOM_WAIT_MS = 10000, FOLD_SIGN = 16 };
+#define ALLOC_BYTES ((size_t)256 << 20)
 
 /* --- one operation ------------------------------------------------------ */
 
@@ -145,7 +146,8 @@ static int broadcast_any(struct room_call *room)
     unsigned char *to = bytes_of(call->parts);
     if (is_root && whole > 0)
         memcpy(to, call->in, whole);
-    return ls_room_broadcast(room->group->room, room->name, root, to, whole,
+    return ls_room_broadcast(room->group->room, room->name, root,
+                             is_root ? (void *)(uintptr_t)call->in : to, whole,
                              wait_ms_of(room->group, call->deadline));
 }
 
@@ -268,6 +270,7 @@ static void settle(struct bus_group *group, struct turn *turn,
     struct ls_room_fault fault;
     if (status == LS_OK) {
         group->stats.shared++;
+        group->stats.lent += ls_room_has_lent(group->room) ? 1 : 0;
         turn_end(group, turn, &end);
         return;
     }
@@ -390,6 +393,30 @@ void shared_fini(struct bus_group *group)
     if (group->room != NULL)
         ls_room_resign(group->room, LS_ECLOSED);
     ls_room_destroy(&group->room);
+    ls_room_store_destroy(&group->store);
+}
+
+/* NULL: the system has none. Another one when this node was declared lost
+ * wrongly: what lies in the one before stays its own. */
+static ls_room_store *store_of(struct bus_group *group)
+{
+    if (group->store != NULL && ls_room_store_is_closed(group->store))
+        ls_room_store_destroy(&group->store);
+    if (group->store == NULL &&
+        ls_room_store_create(&group->store, group->base.runtime,
+                             group->alloc_bytes > 0 ? group->alloc_bytes
+                                                    : ALLOC_BYTES) != LS_OK)
+        ls_log_info("group \"%s\": no memory to lend: %s", group->name,
+                    ls_error_text());
+    return group->store;
+}
+
+int shared_alloc(ls_group *base, void **out, size_t size)
+{
+    struct bus_group *group = (struct bus_group *)base;
+    if (group->want == LS_GROUP_ROOM_NEVER || store_of(group) == NULL)
+        return LS_EUNREACHABLE;
+    return ls_room_store_alloc(group->store, out, size);
 }
 
 /* A name that only this generation of this group has. */
@@ -410,8 +437,7 @@ static void name_room(const struct bus_group *group,
              hash, group->generation);
 }
 
-static int make_room(const struct bus_group *group, ls_room **room,
-                     int64_t deadline)
+static int make_room(struct bus_group *group, ls_room **room, int64_t deadline)
 {
     struct ls_room_options options;
     char name[LS_ROOM_NAME_MAX + 1];
@@ -425,6 +451,7 @@ static int make_room(const struct bus_group *group, ls_room **room,
     options.members = ids;
     options.n_members = group->n;
     options.alloc_bytes = 0;
+    options.store = store_of(group);
     options.timeout_ms = wait_ms < ROOM_WAIT_MS ? wait_ms : ROOM_WAIT_MS;
     return ls_room_create(room, group->node, &options);
 }

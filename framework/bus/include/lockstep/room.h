@@ -38,6 +38,7 @@ extern "C" {
 
 typedef struct ls_room ls_room;
 typedef struct ls_room_buffer ls_room_buffer;
+typedef struct ls_room_store ls_room_store;
 
 #define LS_ROOM_MEMBERS_MAX 64
 /* The longest name of a room, and of an operation, without the NUL. */
@@ -62,6 +63,9 @@ struct ls_room_options {
     size_t alloc_bytes; /* for ls_room_alloc(), of this member: address space,
                          * taken as it is used; the same in all; default
                          * 256 MiB */
+    /* Memory of this member that the others read where it lies, see below;
+     * NULL: none. Any in each. Borrow: it may be destroyed before the room. */
+    ls_room_store *store;
 };
 LS_API void ls_room_options_init(struct ls_room_options *options);
 
@@ -73,8 +77,8 @@ LS_API void ls_room_options_init(struct ls_room_options *options);
  *         come: the text names them; LS_ELOST a member is lost; LS_EINVAL an
  *         option; LS_ESTATE no members are listed, and the world is not
  *         complete; LS_EMISMATCH the others have another list of members;
- *         LS_EEXIST this node has a room of this name; LS_ENOMEM; LS_EIO;
- *         LS_ECLOSED. */
+ *         LS_EEXIST this node has a room of this name; LS_ESTATE the store is
+ *         in another room; LS_ENOMEM; LS_EIO; LS_ECLOSED. */
 LS_MUST_USE LS_API int ls_room_create(ls_room **out, ls_node *node,
                                       const struct ls_room_options *options);
 /* To the others, this member is lost from here on, unless it has resigned. NULL
@@ -191,6 +195,48 @@ LS_MUST_USE LS_API int ls_room_fold_buffer(ls_room *room, const char *name,
                                            const struct ls_room_fold *fold,
                                            ls_room_buffer *buffer, size_t count,
                                            const void **result, int wait_ms);
+
+/* ---- memory that outlives rooms ---------------------------------------- */
+
+/* A store is memory of one member, in which it allocates by itself. In a room
+ * that was given it, the others read there, instead of a copy, what the member
+ * brings to these operations, if it is more than 8 KiB:
+ *   ls_room_broadcast(), ls_room_scatter(), ls_room_gather(),
+ *   ls_room_all_gather(): each that has it in its store, by itself;
+ *   ls_room_reduce_scatter(): if all have theirs there;
+ *   ls_room_all_reduce(): if all have both `in` and `out` there, and it is
+ *   more than 32 KiB.
+ * Results are the same. A store is in one room at a time, and can be given to
+ * the next one when that is destroyed; what lies in it stays. Thread: serial,
+ * with making and destroying its rooms.
+ *
+ * bytes:  address space; pages are taken as they are allocated, and kept.
+ * out:    own; NULL after an error; give it to ls_room_store_destroy().
+ * Errors: LS_EINVAL bytes is 0, or over half of the address space; LS_ENOMEM;
+ *         LS_EIO, LS_EUNREACHABLE the system has no such memory. */
+LS_MUST_USE LS_API int ls_room_store_create(ls_room_store **out,
+                                            ls_runtime *runtime, size_t bytes);
+/* What is allocated there stays until it is freed, and the room that has it
+ * keeps it. NULL and a pointer to NULL are fine. */
+LS_API void ls_room_store_destroy(ls_room_store **store);
+/* Memory of this member: aligned to 64 bytes, zeroed. In a copy of this process
+ * that fork(2) has made it is the same memory, and may only be read.
+ * out:    own; NULL after an error; give it to ls_room_store_free().
+ * Errors: LS_ELIMIT the store's bytes are used up; LS_ENOMEM; LS_ESTATE it is
+ *         closed, or came here by fork(2). */
+LS_MUST_USE LS_API int ls_room_store_alloc(ls_room_store *store, void **out,
+                                           size_t size);
+/* memory: from ls_room_store_alloc(); NULL is fine. In any order, also when
+ * room and store are destroyed; no operation of this member is under way with
+ * it. */
+LS_API void ls_room_store_free(void *memory);
+/* Whether the others have shut this member out of a room with this store: they
+ * may still read there, so they no longer see what is written. What lies there
+ * stays, and is copied from now on, in any room. */
+LS_API bool ls_room_store_is_closed(const ls_room_store *store);
+/* Whether what this member brought to the last operation was read where it
+ * lies, and not copied. */
+LS_API bool ls_room_has_lent(const ls_room *room);
 
 #ifdef __cplusplus
 }

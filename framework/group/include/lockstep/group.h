@@ -94,6 +94,8 @@ struct ls_group_options {
 
     /* Of each generation. If one member says NEVER, there is none. */
     enum ls_group_room room;
+    size_t alloc_bytes; /* for ls_group_alloc(), of this member: address space,
+                         * taken as it is used; any in each; 0: 256 MiB */
 };
 
 /* Make a handle for a group of nodes, one on each. Create it before
@@ -148,11 +150,35 @@ LS_MUST_USE LS_API int ls_group_id(const ls_group *group, uint32_t rank,
                                    uint32_t *id);
 
 /* Memory for what operations read and write, aligned to 64 bytes, zeroed. Any
- * other memory that is aligned as what lies in it does as well. Errors:
- * LS_ENOMEM. */
+ * other memory that is aligned as what lies in it does as well: results are the
+ * same, to the bit.
+ *
+ * What it saves: when operations go through memory that all ranks share (enum
+ * ls_group_room), a rank copies what it brings to where the others read it. Out
+ * of this memory they read it where it lies, wherever in there it begins, if it
+ * is more than 8 KiB:
+ * - BROADCAST, SCATTER, GATHER, ALL_GATHER: for each rank by itself;
+ * - REDUCE_SCATTER: if `in` lies there in all ranks;
+ * - ALL_REDUCE: if `in` and `out` do, in all ranks, and it is more than 32 KiB.
+ * It is copied as any other memory: in SEND and RECEIVE; in sub-groups, but
+ * those that were formed anew; when it was allocated beyond alloc_bytes, or the
+ * system had no memory to share; and from then on, when this rank learns in an
+ * operation that the others have declared it lost, although it lives. What is
+ * allocated after that is lent again. ls_group_stats() counts what was lent.
+ *
+ * Before or after ls_group_form(), and for all generations. It stays as it is
+ * until it is freed, whatever becomes of the generation, of other ranks and of
+ * the group. In a copy of this process that fork(2) has made it may be the same
+ * memory: it must not be written there.
+ * out:    own; NULL after an error; give it to ls_group_free().
+ * Errors: LS_ENOMEM; LS_ESTATE the group came here by fork(2). */
 LS_MUST_USE LS_API int ls_group_alloc(ls_group *group, void **out, size_t size);
-/* memory: from alloc of this group; NULL is fine. */
-LS_API void ls_group_free(ls_group *group, void *memory);
+/* In any order; also between generations, and after ls_group_destroy().
+ * group:  that it was allocated of; NULL: that is destroyed.
+ * memory: from ls_group_alloc(); NULL is fine.
+ * Errors: nothing was freed: LS_ESTATE an operation with it is not destroyed,
+ *         or it came here by fork(2); LS_EINVAL it is another group's. */
+LS_API int ls_group_free(ls_group *group, void *memory);
 
 /* Operations -------------------------------------------------------------- */
 
@@ -243,6 +269,8 @@ struct ls_group_stats {
     uint64_t failed;
     /* Between nodes; between threads 0. */
     uint64_t shared; /* of those that ended well: through shared memory */
+    uint64_t lent;   /* of these: what this rank brought was read where it
+                      * lies, in memory of ls_group_alloc() */
     uint64_t sent;   /* messages */
     uint64_t sent_bytes;
     uint64_t repeated; /* of these, sent again for lack of an answer */
