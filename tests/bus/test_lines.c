@@ -370,10 +370,10 @@ TEST(who_is_gone_is_near_no_more)
 
 /* ---- schedules --------------------------------------------------------- */
 
-enum { SENT = 40, PATIENCE_MS = 1000 };
+enum { TIMES = 40, PATIENCE_MS = 1000 };
 
-/* Of two nodes of a simulated host each that share memory, one listens and
- * sleeps, the other sends now and then. */
+/* Of two nodes of a simulated host each that share memory, the second listens
+ * and sleeps, and now and then something happens that it is to hear of. */
 struct schedule {
     struct net net;
     struct half {
@@ -383,32 +383,35 @@ struct schedule {
         ls_channel *channel;
         ls_thread *thread;
     } half[2];
-    int64_t sent_at, late; /* ns; by the latest, at most */
-    int came;
-    bool over;
+    void (*happens)(struct schedule *s); /* all of it; on the first's host */
+    int64_t at, late;                    /* ns; the latest, at most */
+    int heard;
+    bool listens, over;
 };
 
-static void note_delay(void *self, uint32_t from, uint64_t incarnation,
-                       const void *data, size_t size)
+/* The first goes over the network. */
+static void note_late(struct schedule *s)
 {
-    struct schedule *s = self;
+    const int64_t late = net_now(&s->net) - s->at;
+    if (s->heard > 0 && late > s->late)
+        s->late = late;
+    s->heard++;
+}
+
+static void note_message(void *self, uint32_t from, uint64_t incarnation,
+                         const void *data, size_t size)
+{
     (void)from;
     (void)incarnation;
     (void)data;
     (void)size;
-    const int64_t late = net_now(&s->net) - s->sent_at;
-    if (s->came > 0 && late > s->late) /* the first goes over the network */
-        s->late = late;
-    s->came++;
+    note_late(self);
 }
 
-static const struct ls_channel_ops delay_ops = {.message = note_delay};
+static const struct ls_channel_ops late_ops = {.message = note_message};
 
-static void half_main(void *arg)
+static void begin_half(struct half *half, size_t index)
 {
-    struct half *half = arg;
-    struct schedule *s = half->schedule;
-    const size_t index = (size_t)(half - s->half);
     static const char *const first[] = {"tcp://127.0.0.1:21500"};
     struct ls_node_options options;
     ls_node_options_init(&options);
@@ -420,31 +423,47 @@ static void half_main(void *arg)
     options.start_timeout_ms = LONG_MS;
     options.runtime = half->runtime;
     assert_ok(ls_node_create(&half->node, &options));
-    assert_ok(
-        ls_channel_open(&half->channel, half->node, "talk", &delay_ops, s));
+    assert_ok(ls_channel_open(&half->channel, half->node, "talk", &late_ops,
+                              half->schedule));
     assert_ok(ls_node_start(half->node));
-    while (index == 1 && !s->over) {
-        const int64_t until = ls_deadline(half->runtime, PATIENCE_MS);
-        if (ls_channel_is_near(half->channel))
-            (void)!ls_channel_listen(half->channel, until);
-        else
-            ls_rest_until(half->runtime, ls_deadline(half->runtime, 1));
-    }
-    for (int i = 0; index == 0 && i < SENT; i++) {
-        const int before = s->came;
-        s->sent_at = net_now(&s->net);
-        assert_ok(ls_channel_send_near(half->channel, 2, "x", 1));
-        while (s->came == before && net_now(&s->net) < s->sent_at + LS_NS_PER_S)
-            ls_rest_until(half->runtime, ls_deadline(half->runtime, 1));
-        ls_rest_until(
-            half->runtime,
-            ls_now(half->runtime) +
-                (int64_t)ls_rng_below(ls_simulation_random(s->net.simulation),
-                                      20 * LS_NS_PER_MS));
-    }
-    s->over = s->over || index == 0;
+}
+
+static void end_half(struct half *half)
+{
     ls_channel_close(&half->channel);
     assert_ok(ls_node_destroy(&half->node));
+}
+
+static void listen_until_over(struct half *half)
+{
+    struct schedule *s = half->schedule;
+    while (!s->over) {
+        if (!ls_channel_is_near(half->channel)) {
+            ls_rest_until(half->runtime, ls_deadline(half->runtime, 1));
+            continue;
+        }
+        s->listens = true;
+        if (ls_channel_listen(half->channel,
+                              ls_deadline(half->runtime, PATIENCE_MS)) ==
+                LS_OK &&
+            !s->over)
+            note_late(s);
+        s->listens = false;
+    }
+}
+
+static void half_main(void *arg)
+{
+    struct half *half = arg;
+    struct schedule *s = half->schedule;
+    const size_t index = (size_t)(half - s->half);
+    begin_half(half, index);
+    if (index == 1)
+        listen_until_over(half);
+    else
+        s->happens(s);
+    s->over = true;
+    end_half(half);
 }
 
 static void schedule_body(struct net *net)
@@ -460,7 +479,7 @@ static void schedule_body(struct net *net)
         assert_ok(ls_thread_join(&s->half[i].thread, LS_FOREVER));
 }
 
-TEST(in_no_schedule_a_message_passes_by_one_that_goes_to_sleep)
+static void in_every_schedule(void (*happens)(struct schedule *s))
 {
     const struct ls_network_path path = {.delay_ns = 50 * LS_NS_PER_US};
     const struct seeds seeds = seeds_of(100);
@@ -470,13 +489,118 @@ TEST(in_no_schedule_a_message_passes_by_one_that_goes_to_sleep)
         net_open(&schedule.net, seed, &path);
         schedule.net.body = schedule_body;
         schedule.net.self = &schedule;
+        schedule.happens = happens;
         assert_ok(ls_simulation_run(schedule.net.simulation, net_body,
                                     &schedule.net));
-        assert_int_equal(schedule.came, SENT);
         if (schedule.late > LS_NS_PER_MS)
-            fail_msg("seed %llu: one came after %lld us",
+            fail_msg("seed %llu: one was heard of after %lld us",
                      (unsigned long long)seed,
                      (long long)(schedule.late / LS_NS_PER_US));
         net_close(&schedule.net);
     }
+}
+
+static void rest_for_some_ns(struct schedule *s, ls_runtime *runtime,
+                             uint64_t most)
+{
+    struct ls_rng *rng = ls_simulation_random(s->net.simulation);
+    ls_rest_until(runtime, ls_now(runtime) + (int64_t)ls_rng_below(rng, most));
+}
+
+/* Do it, and wait until it is heard of; then for a while. */
+static void once(struct schedule *s, ls_runtime *runtime,
+                 void (*act)(struct schedule *s))
+{
+    const int before = s->heard;
+    s->at = net_now(&s->net);
+    act(s);
+    while (s->heard == before && net_now(&s->net) < s->at + LS_NS_PER_S)
+        ls_rest_until(runtime, ls_deadline(runtime, 1));
+    rest_for_some_ns(s, runtime, 20 * LS_NS_PER_MS);
+}
+
+static void send_one(struct schedule *s)
+{
+    assert_ok(ls_channel_send_near(s->half[0].channel, 2, "x", 1));
+}
+
+static void send_all(struct schedule *s)
+{
+    for (int i = 0; i < TIMES; i++)
+        once(s, s->half[0].runtime, send_one);
+    assert_int_equal(s->heard, TIMES);
+}
+
+TEST(in_no_schedule_a_message_passes_by_one_that_goes_to_sleep)
+{
+    in_every_schedule(send_all);
+}
+
+static void become_near_both(struct schedule *s)
+{
+    ls_runtime *runtime = s->half[0].runtime;
+    once(s, runtime, send_one);
+    for (size_t i = 0; i < 2; i++)
+        while (!ls_channel_is_near(s->half[i].channel))
+            ls_rest_until(runtime, ls_deadline(runtime, 1));
+}
+
+static ls_thread *spawn_beside(struct half *half, void (*fn)(void *self))
+{
+    ls_thread *thread = NULL;
+    assert_ok(
+        ls_thread_spawn(half->runtime, &thread, "ringer", fn, half->schedule));
+    return thread;
+}
+
+static void ring_one(struct schedule *s)
+{
+    ls_channel_ring(s->half[1].channel);
+}
+
+static void ring_all(void *self)
+{
+    struct schedule *s = self;
+    for (int i = 1; i < TIMES; i++)
+        once(s, s->half[1].runtime, ring_one);
+    assert_int_equal(s->heard, TIMES);
+}
+
+static void be_rung(struct schedule *s)
+{
+    become_near_both(s);
+    ls_thread *thread = spawn_beside(&s->half[1], ring_all);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+}
+
+TEST(nor_does_a_ring)
+{
+    in_every_schedule(be_rung);
+}
+
+/* So that it goes to sleep again and again, until nobody is near. */
+static void keep_it_awake(void *self)
+{
+    struct schedule *s = self;
+    while (ls_channel_is_near(s->half[1].channel)) {
+        ls_channel_ring(s->half[1].channel);
+        rest_for_some_ns(s, s->half[1].runtime, 20 * LS_NS_PER_US);
+    }
+}
+
+static void leave(struct schedule *s)
+{
+    become_near_both(s);
+    ls_thread *thread = spawn_beside(&s->half[1], keep_it_awake);
+    end_half(&s->half[0]);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    const int64_t gone_at = net_now(&s->net);
+    while (s->listens)
+        rest_for_some_ns(s, s->half[0].runtime, 20 * LS_NS_PER_US);
+    s->late = net_now(&s->net) - gone_at;
+}
+
+TEST(nor_does_it_that_the_other_leaves)
+{
+    in_every_schedule(leave);
 }

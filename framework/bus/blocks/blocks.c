@@ -373,20 +373,18 @@ static int no_handle(const struct peer *from)
                     from->member.id);
 }
 
-static bool read_handle(const uint8_t *at, size_t size, struct handle *out)
+static bool read_handle(const uint8_t *data, size_t size, struct handle *out)
 {
-    uint64_t *const fields[] = {&out->session, &out->number, &out->slot,
-                                &out->offset, &out->size};
-    if (at == NULL || size != BLOCK_HANDLE_BYTES || *at++ != (FORM_ARRAY | 5))
+    if (data == NULL || size != BLOCK_HANDLE_BYTES)
         return false;
-    for (size_t i = 0; i < 5; i++) {
-        if (*at++ != FORM_UINT64)
-            return false;
-        *fields[i] = 0;
-        for (int byte = 0; byte < 8; byte++)
-            *fields[i] = *fields[i] << 8 | *at++;
-    }
-    return true;
+    struct fixed_reader in = {.at = data, .end = data + size};
+    fixed_expect(&in, FORM_ARRAY | 5);
+    out->session = fixed_read_u64(&in);
+    out->number = fixed_read_u64(&in);
+    out->slot = fixed_read_u64(&in);
+    out->offset = fixed_read_u64(&in);
+    out->size = fixed_read_u64(&in);
+    return !in.bad;
 }
 
 size_t blocks_weight(const ls_node *node, const uint8_t *data, size_t size)

@@ -139,8 +139,8 @@ static bool has_come(void *self)
     return false;
 }
 
-static int sleep_until(ls_node *node, struct line_watch *watch,
-                       int64_t deadline)
+static void sleep_until(ls_node *node, struct line_watch *watch,
+                        int64_t deadline)
 {
     struct block_words *const own = ls_memory_own(node->blocks->memory);
     /* If it was killed, nobody sees that it sleeps. */
@@ -148,46 +148,45 @@ static int sleep_until(ls_node *node, struct line_watch *watch,
         watch->touched == NULL || ls_memory_touch(watch->touched) ? 1 : 0;
     (void)atomic_fetch_add(&own->asleep, one);
     atomic_store(&watch->listener->asleep, true);
-    /* Not if any of them has changed since. */
-    const int status =
-        ls_words_wait(node->runtime, watch->words, watch->n, deadline);
+    /* Not if any of them has changed since. Whoever listens looks at the clock
+     * in any case. */
+    (void)!ls_words_wait(node->runtime, watch->words, watch->n, deadline);
     atomic_store(&watch->listener->asleep, false);
     (void)atomic_fetch_sub(&own->asleep, one);
-    return status;
 }
 
 /* Lock held, but while it waits. */
-static int wait_once(ls_node *node, struct line_listener *listener,
-                     int64_t deadline)
+static void wait_once(ls_node *node, struct line_listener *listener,
+                      int64_t deadline)
 {
     struct line_watch watch = {.listener = listener};
-    int status = LS_OK;
     look_around(node, &watch);
     transport_unlock(node->transport);
     if (!patience_look(&listener->patience, node->runtime, has_come, &watch))
-        status = sleep_until(node, &watch, deadline);
+        sleep_until(node, &watch, deadline);
     transport_lock(node->transport);
     for (unsigned i = 0; i < watch.n_pairs; i++)
         watch.pairs[i]->listened--;
-    return status;
+}
+
+/* Since the last time. */
+static bool was_rung(struct line_listener *listener)
+{
+    const uint32_t before = listener->heard;
+    listener->heard = atomic_load(&listener->bell);
+    return listener->heard != before;
 }
 
 int lines_listen(ls_node *node, struct line_listener *listener,
                  int64_t deadline)
 {
     int status = LS_OK;
-    bool rung = false;
     transport_lock(node->transport);
-    while (status == LS_OK && !rung && lines_any(node)) {
-        const uint32_t bell = atomic_load(&listener->bell);
-        rung = bell != listener->heard;
-        listener->heard = bell;
-        if (rung)
-            continue;
+    while (status == LS_OK && lines_any(node) && !was_rung(listener)) {
         if (!take_one(node))
-            status = wait_once(node, listener, deadline);
+            wait_once(node, listener, deadline);
         /* Whoever goes on to talk, or to write what is no message. */
-        if (status == LS_OK && ls_now(node->runtime) >= deadline)
+        if (ls_now(node->runtime) >= deadline)
             status = LS_ETIMEDOUT;
     }
     transport_unlock(node->transport);
