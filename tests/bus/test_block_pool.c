@@ -133,10 +133,15 @@ TEST(room_is_found_from_below_and_none_is_given_twice)
 TEST(there_are_so_many_blocks_at_a_time_and_no_more)
 {
     unsigned slot;
+    bool given[BLOCK_SLOTS] = {false};
     begin(1);
     pool.end = (BLOCK_SLOTS + 8) * ls_memory_page();
-    for (unsigned i = 0; i < BLOCK_SLOTS; i++)
-        (void)taken(1);
+    for (unsigned i = 0; i < BLOCK_SLOTS; i++) {
+        slot = taken(1);
+        assert_in_range(slot, 0, BLOCK_SLOTS - 1);
+        assert_false(given[slot]);
+        given[slot] = true;
+    }
     assert_false(take(BLOCK_FOR_EVENT, 1, &slot));
 }
 

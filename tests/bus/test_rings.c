@@ -382,36 +382,47 @@ static void schedule_body(struct net *net)
     }
 }
 
+static void run_schedule(struct schedule *s, uint64_t seed, int64_t delay_ns,
+                         void (*emit)(struct half *half, size_t index),
+                         uint32_t window)
+{
+    const struct ls_network_path path = {.delay_ns = delay_ns};
+    memset(s, 0, sizeof *s);
+    net_open(&s->net, seed, &path);
+    s->net.body = schedule_body;
+    s->net.self = s;
+    s->seed = seed;
+    s->emit = emit;
+    s->window = window;
+    assert_ok(ls_simulation_run(s->net.simulation, net_body, &s->net));
+    net_close(&s->net);
+}
+
+static void assert_all_came(const struct schedule *s, size_t index)
+{
+    const struct half *half = &s->half[index];
+    if (half->next != SENT || half->disorder != 0 || half->stats.lost != 0 ||
+        half->stats.missed != 0)
+        fail_msg("seed %llu, node %zu: up to %llu, %llu in disorder, "
+                 "%llu lost, %llu missed",
+                 (unsigned long long)s->seed, index + 1,
+                 (unsigned long long)half->next,
+                 (unsigned long long)half->disorder,
+                 (unsigned long long)half->stats.lost,
+                 (unsigned long long)half->stats.missed);
+}
+
 TEST(in_every_schedule_all_come_in_order_and_none_is_counted_lost)
 {
-    const struct ls_network_path path = {.delay_ns = DELAY_MS * LS_NS_PER_MS};
     const struct seeds seeds = seeds_of(60);
     uint64_t near = 0, n = 0;
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
         static struct schedule s;
-        memset(&s, 0, sizeof s);
-        net_open(&s.net, seed, &path);
-        s.net.body = schedule_body;
-        s.net.self = &s;
-        s.seed = seed;
-        s.emit = emit_all;
-        s.window = 32;
-        assert_ok(ls_simulation_run(s.net.simulation, net_body, &s.net));
-        for (size_t i = 0; i < 2; i++) {
-            const struct half *half = &s.half[i];
-            if (half->next != SENT || half->disorder != 0 ||
-                half->stats.lost != 0 || half->stats.missed != 0)
-                fail_msg("seed %llu, node %zu: up to %llu, %llu in disorder, "
-                         "%llu lost, %llu missed",
-                         (unsigned long long)seed, i + 1,
-                         (unsigned long long)half->next,
-                         (unsigned long long)half->disorder,
-                         (unsigned long long)half->stats.lost,
-                         (unsigned long long)half->stats.missed);
-        }
+        run_schedule(&s, seed, DELAY_MS * LS_NS_PER_MS, emit_all, 32);
+        for (size_t i = 0; i < 2; i++)
+            assert_all_came(&s, i);
         near += s.n_near;
         n += (uint64_t)2 * SENT;
-        net_close(&s.net);
     }
     assert_in_range(near, n / 8, n * 7 / 8); /* of both kinds */
 }
@@ -458,18 +469,46 @@ static void emit_alone(struct half *half, size_t index)
 
 TEST(in_no_schedule_a_frame_passes_by_one_that_goes_to_sleep)
 {
-    const struct ls_network_path path = {.delay_ns = DELAY_MS * LS_NS_PER_MS};
     const struct seeds seeds = seeds_of(100);
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
         static struct schedule s;
-        memset(&s, 0, sizeof s);
-        net_open(&s.net, seed, &path);
-        s.net.body = schedule_body;
-        s.net.self = &s;
-        s.seed = seed;
-        s.emit = emit_alone;
-        s.window = 4 * SENT; /* nobody waits for room */
-        assert_ok(ls_simulation_run(s.net.simulation, net_body, &s.net));
-        net_close(&s.net);
+        /* Nobody waits for room. */
+        run_schedule(&s, seed, DELAY_MS * LS_NS_PER_MS, emit_alone, 4 * SENT);
     }
+}
+
+/* While the other stands still, some of them into memory, then one that follows
+ * so closely that it goes over the network: it finds all of them unread. */
+static void emit_to_one_that_stands_still(struct half *half, size_t index)
+{
+    enum { GROUP = 5 };
+    struct schedule *s = half->schedule;
+    ls_host *other = s->net.hosts[1];
+    for (uint64_t n = 0; index == 0 && n < SENT; n++) {
+        if (n % GROUP == 0) {
+            ls_rest_until(half->runtime, ls_deadline(half->runtime, 500));
+            ls_host_pause(other);
+        }
+        const bool near = emit_to_other(half, n, sizeof n);
+        s->n_near += near;
+        if (n % GROUP < GROUP - 2)
+            ls_rest_until(half->runtime,
+                          ls_now(half->runtime) + 50 * LS_NS_PER_US);
+        if (n % GROUP != GROUP - 1)
+            continue;
+        assert_true(!near || n < GROUP);
+        ls_rest_until(half->runtime, ls_deadline(half->runtime, 1));
+        ls_host_resume(other);
+        await_handled(half, &s->half[1], n);
+    }
+    if (index == 0)
+        half->next = SENT; /* none comes back */
+}
+
+TEST(what_comes_over_the_network_overtakes_nothing_that_lies_in_a_ring)
+{
+    static struct schedule s;
+    run_schedule(&s, 1, 10 * LS_NS_PER_US, emit_to_one_that_stands_still, 32);
+    assert_all_came(&s, 1);
+    assert_in_range(s.n_near, SENT / 2, SENT - 1);
 }

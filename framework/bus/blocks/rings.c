@@ -99,8 +99,6 @@ static const struct ring *ring_of(const struct block_pair *pair)
 static bool take_one(ls_node *node, unsigned place, uint8_t *bytes)
 {
     struct block_pair *const pair = node->blocks->pairs[place];
-    if (!blocks_is_near(pair))
-        return false;
     const uint64_t before = pair->taken;
     const size_t size = ring_read(pair->touched, ring_of(pair), pair->session,
                                   &pair->taken, bytes);

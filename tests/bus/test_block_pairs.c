@@ -1,0 +1,383 @@
+/* The pairs of a node, without any other: with whom it can become one, how many
+ * it has, how long one stays; and what is lent and read, without a network. */
+#include "blocks_inside.h"
+#include "delivery.h"
+#include "node_fixture.h"
+#include "test.h"
+
+#define KIB 1024u
+
+enum { MANY = BLOCK_READERS + 1 };
+
+/* What a node knows of others, though there are none. */
+static struct peer peers[MANY];
+static ls_node *node;
+
+static void begin(enum ls_topology topology, size_t shared)
+{
+    struct ls_node_options options = usual(500);
+    options.topology = topology;
+    options.shared_bytes = shared;
+    node = started(&options);
+    memset(peers, 0, sizeof peers);
+    for (uint32_t i = 0; i < MANY; i++) {
+        peers[i].member.id = i;
+        peers[i].member.incarnation = i + 1;
+        peers[i].member.endpoint = "tcp://127.0.0.1:1";
+    }
+    transport_lock(node->transport);
+}
+
+static void end(void)
+{
+    transport_unlock(node->transport);
+    assert_ok(ls_node_destroy(&node));
+}
+
+TEST(only_who_is_reached_by_itself_in_another_process_can_share_memory)
+{
+    begin(LS_TOPOLOGY_MESH, KIB);
+    peers[0].member.via = &peers[1].member;
+    assert_null(blocks_pair(node, &peers[0]));
+    peers[0].member.via = NULL;
+    peers[0].member.endpoint = "inproc://x";
+    assert_null(blocks_pair(node, &peers[0]));
+    peers[0].member.endpoint = "ipc:///x";
+    assert_non_null(blocks_pair(node, &peers[0]));
+    assert_ptr_equal(blocks_pair(node, &peers[0]), peers[0].blocks);
+    end();
+    begin(LS_TOPOLOGY_MESH, 0);
+    assert_null(blocks_pair(node, &peers[0]));
+    end();
+    begin(LS_TOPOLOGY_STAR, KIB);
+    assert_null(blocks_pair(node, &peers[0]));
+    end();
+}
+
+TEST(a_node_has_so_many_pairs_at_a_time_and_no_more)
+{
+    begin(LS_TOPOLOGY_MESH, KIB);
+    for (unsigned i = 0; i < BLOCK_READERS; i++) {
+        const struct block_pair *const pair = blocks_pair(node, &peers[i]);
+        assert_non_null(pair);
+        assert_int_equal(pair->place, i);
+        assert_int_equal(pair->id, i);
+        assert_int_equal(pair->life, i + 1);
+    }
+    assert_null(blocks_pair(node, &peers[BLOCK_READERS]));
+    blocks_part(node, &peers[7]);
+    assert_null(peers[7].blocks);
+    assert_int_equal(blocks_pair(node, &peers[BLOCK_READERS])->place, 7);
+    end();
+}
+
+/* Its worker, a thread that listens to its line, a message that is read. */
+TEST(one_that_is_over_stays_until_nobody_has_it)
+{
+    begin(LS_TOPOLOGY_MESH, KIB);
+    for (int who = 0; who < 3; who++) {
+        struct block_pair *const pair = blocks_pair(node, &peers[0]);
+        assert_non_null(pair);
+        pair->busy = who == 0;
+        pair->listened = who == 1;
+        atomic_fetch_add(&pair->users, who == 2);
+        blocks_part(node, &peers[0]);
+        blocks_reap(node);
+        assert_ptr_equal(node->blocks->pairs[0], pair);
+        pair->busy = false;
+        pair->listened = 0;
+        atomic_store(&pair->users, 1);
+        blocks_reap(node);
+        assert_null(node->blocks->pairs[0]);
+    }
+    end();
+}
+
+/* ---- windows ----------------------------------------------------------- */
+
+static void write_handle(size_t size, uint8_t *out)
+{
+    const struct block_draft draft = {.offset = blocks_begin()};
+    assert_non_null(blocks_pair(node, &peers[0]));
+    blocks_handle(&peers[0], &draft, 1, size, out);
+}
+
+TEST(a_payload_counts_for_half_a_window_at_most)
+{
+    uint8_t handle[BLOCK_HANDLE_BYTES];
+    begin(LS_TOPOLOGY_MESH, KIB);
+    const size_t half = node->options.window_bytes / 2;
+    const size_t sizes[] = {1, half - 1, half, half + 1, SIZE_MAX};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const size_t counts = sizes[i] < half ? sizes[i] : half;
+        write_handle(sizes[i], handle);
+        assert_int_equal(blocks_weight(node, handle, sizeof handle), counts);
+        peers[0].blocks->lends = true;
+        peers[0].blocks->answer.window = node->options.window_bytes;
+        assert_int_equal(blocks_charge(&peers[0], sizes[i]), counts);
+        peers[0].blocks->lends = false;
+        assert_int_equal(blocks_charge(&peers[0], sizes[i]),
+                         sizes[i] < WIRE_CHUNK_BYTES ? sizes[i]
+                                                     : WIRE_CHUNK_BYTES);
+    }
+    end();
+}
+
+TEST(what_is_no_handle_counts_as_the_bytes_that_it_has)
+{
+    uint8_t handle[BLOCK_HANDLE_BYTES + 1] = {0};
+    begin(LS_TOPOLOGY_MESH, KIB);
+    write_handle(64 * KIB, handle);
+    assert_int_equal(blocks_weight(node, handle, BLOCK_HANDLE_BYTES), 64 * KIB);
+    for (size_t size = 0; size <= sizeof handle; size++)
+        if (size != BLOCK_HANDLE_BYTES)
+            assert_int_equal(blocks_weight(node, handle, size), size);
+    for (size_t at = 0; at < BLOCK_HANDLE_BYTES; at += at == 0 ? 1 : 9) {
+        handle[at] ^= 1; /* the array, and what begins each number */
+        assert_int_equal(blocks_weight(node, handle, BLOCK_HANDLE_BYTES),
+                         BLOCK_HANDLE_BYTES);
+        handle[at] ^= 1;
+    }
+    end();
+}
+
+/* ---- reading ----------------------------------------------------------- */
+
+enum { SHARED = 256 * KIB };
+
+/* Both of a pair have memory: this node its own, and that of the other. */
+static struct block_pair *begin_to_share(void)
+{
+    ls_runtime *const runtime = ls_runtime_threads();
+    begin(LS_TOPOLOGY_MESH, SHARED);
+    struct block_pair *const pair = blocks_pair(node, &peers[0]);
+    ls_memory **const own = &node->blocks->memory;
+    assert_ok(ls_memory_create(own, runtime, "test", blocks_begin() + SHARED));
+    assert_ok(ls_memory_reserve(*own, 0, blocks_begin()));
+    assert_ok(ls_memory_create(&pair->memory, runtime, "test",
+                               blocks_begin() + SHARED));
+    assert_ok(ls_memory_reserve(pair->memory, 0, blocks_begin() + SHARED));
+    pair->row = &((struct block_words *)ls_memory_own(*own))->rows[0];
+    pair->session = pair->answer.session = 7;
+    block_row_begin(NULL, pair->row, pair->session);
+    return pair;
+}
+
+struct named {
+    uint64_t number, slot, offset, size;
+};
+
+static int take(const struct named *named, bool sure, size_t most,
+                struct block_loan *loan)
+{
+    uint8_t handle[BLOCK_HANDLE_BYTES];
+    const struct block_draft draft = {.slot = (unsigned)named->slot,
+                                      .offset = (size_t)named->offset};
+    blocks_handle(&peers[0], &draft, named->number, (size_t)named->size,
+                  handle);
+    transport_unlock(node->transport);
+    const int status =
+        blocks_take(node, &peers[0], handle, sizeof handle, sure, most, loan);
+    transport_lock(node->transport);
+    return status;
+}
+
+TEST(what_a_handle_names_is_read_where_it_lies_until_it_is_given_back)
+{
+    struct block_pair *const pair = begin_to_share();
+    const size_t at = blocks_begin();
+    const struct named named[] = {
+        {1, 0, at, 1},
+        {2, BLOCK_SLOTS - 1, at, SHARED}, /* all of it, in the last slot */
+        {3, 5, at + SHARED - 1, 1},
+        {UINT64_MAX / 2, 6, at + 8, 64 * KIB},
+    };
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
+        struct block_loan loan = {0};
+        const block_word *const said = &pair->row->state[named[i].slot];
+        assert_ok(take(&named[i], false, SHARED, &loan));
+        assert_ptr_equal(loan.data,
+                         (const uint8_t *)ls_memory_data(pair->memory) +
+                             named[i].offset);
+        assert_int_equal(loan.size, named[i].size);
+        assert_int_equal(atomic_load(said), 2 * named[i].number);
+        assert_int_equal(atomic_load(&pair->row->seen), named[i].number);
+        assert_int_equal(atomic_load(&pair->users), 2);
+        blocks_give_back(NULL, loan.hold);
+        assert_int_equal(atomic_load(said), 2 * named[i].number + 1);
+        assert_int_equal(atomic_load(&pair->users), 1);
+    }
+    end();
+}
+
+TEST(what_comes_in_a_stream_passes_over_nothing)
+{
+    struct block_pair *const pair = begin_to_share();
+    struct block_loan later, loan;
+    const size_t at = blocks_begin();
+    assert_ok(take(&(struct named){9, 1, at, 1}, true, SHARED, &later));
+    assert_int_equal(atomic_load(&pair->row->seen), 0);
+    assert_ok(take(&(struct named){8, 2, at, 1}, false, SHARED, &loan));
+    blocks_give_back(NULL, later.hold);
+    blocks_give_back(NULL, loan.hold);
+    end();
+}
+
+TEST(what_lies_outside_or_is_read_already_is_no_block)
+{
+    (void)begin_to_share();
+    const size_t at = blocks_begin(), all = at + SHARED;
+    const struct named lies[] = {
+        {0, 0, at, 1},           {UINT64_MAX / 2 + 1, 0, at, 1},
+        {2, BLOCK_SLOTS, at, 1}, {2, 0, at, 0},
+        {2, 0, at - 1, 1},       {2, 0, all, 1},
+        {2, 0, all + 1, 1},      {2, 0, at + 1, SHARED},
+        {2, 0, at, SIZE_MAX},    {2, 9, at, 1}, /* a slot that it reads */
+    };
+    struct block_loan held, loan;
+    assert_ok(take(&(struct named){1, 9, at, 1}, true, 1, &held));
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        assert_fails(take(&lies[i], true, SIZE_MAX, &loan), LS_EPROTO);
+        assert_has(ls_error_text(), "node 0 names a block that is none");
+    }
+    blocks_give_back(NULL, held.hold);
+    assert_ok(take(&lies[9], true, 1, &loan));
+    blocks_give_back(NULL, loan.hold);
+    end();
+}
+
+TEST(what_is_too_long_is_told_from_what_is_none)
+{
+    (void)begin_to_share();
+    const struct named named = {1, 0, blocks_begin(), 100};
+    struct block_loan loan;
+    assert_fails(take(&named, false, 99, &loan), LS_ELIMIT);
+    assert_has(ls_error_text(), "a payload of 100 bytes, more than 99");
+    assert_ok(take(&named, false, 100, &loan));
+    blocks_give_back(NULL, loan.hold);
+    end();
+}
+
+TEST(what_comes_too_late_is_lost)
+{
+    struct block_pair *const pair = begin_to_share();
+    const struct named named = {5, 0, blocks_begin(), 1};
+    struct block_loan loan;
+    pair->answer.session = 8; /* of another session */
+    assert_fails(take(&named, false, 1, &loan), LS_ENOENT);
+    pair->answer.session = 7;
+    block_row_pass(NULL, pair->row, 5); /* or it was passed over */
+    assert_fails(take(&named, false, 1, &loan), LS_ENOENT);
+    assert_ok(take(&named, true, 1, &loan));
+    blocks_give_back(NULL, loan.hold);
+    peers[0].blocks = NULL; /* or they are no pair any more */
+    uint8_t handle[BLOCK_HANDLE_BYTES];
+    peers[1].blocks = pair;
+    blocks_handle(&peers[1], &(struct block_draft){.slot = 0}, 9, 1, handle);
+    transport_unlock(node->transport);
+    assert_fails(
+        blocks_take(node, &peers[0], handle, sizeof handle, false, 1, &loan),
+        LS_ENOENT);
+    transport_lock(node->transport);
+    end();
+}
+
+static void attach(const char *name, bool is_copied)
+{
+    const struct named named = {1, 0, blocks_begin(), 8};
+    const struct wire_header header = {.name = name, .name_size = strlen(name)};
+    struct block_pair *const pair = begin_to_share();
+    struct message message = {0};
+    struct block_loan loan;
+    assert_ok(take(&named, false, 8, &loan));
+    const uint8_t *const lies_at = loan.data;
+    assert_true(blocks_attach(&message, &header, &loan));
+    if (is_copied) {
+        assert_ptr_equal(loan.data, message.owned);
+        assert_ptr_not_equal(loan.data, lies_at);
+        assert_null(message.release);
+        assert_int_equal(atomic_load(&pair->row->state[0]), 3);
+        free(message.owned);
+    } else {
+        assert_ptr_equal(loan.data, lies_at);
+        message.release(message.owned, message.hint);
+        assert_int_equal(atomic_load(&pair->row->state[0]), 3);
+    }
+    end();
+}
+
+TEST(what_the_framework_reads_itself_is_copied_and_given_back_at_once)
+{
+    attach("ls.", true);
+    attach("ls.member", true);
+    attach("ls", false);
+    attach("lsx", false);
+    attach("x.ls.", false);
+}
+
+/* ---- lending ----------------------------------------------------------- */
+
+static struct block_draft drafted(size_t size)
+{
+    struct block_draft draft;
+    assert_true(blocks_draft(node, BLOCK_FOR_EVENT, size, &draft));
+    return draft;
+}
+
+static void fill(const struct block_draft *draft, size_t size)
+{
+    static const uint8_t data[SHARED] = {1};
+    transport_unlock(node->transport);
+    assert_true(blocks_fill(node, draft, data, size));
+    transport_lock(node->transport);
+    assert_memory_equal(draft->data, data, size);
+}
+
+/* Then no pages are asked for any more. */
+TEST(what_has_pages_is_known_as_far_as_there_is_no_gap)
+{
+    (void)begin_to_share();
+    const size_t *const has = &node->blocks->reserved[BLOCK_FOR_EVENT];
+    const size_t at = blocks_begin(), page = ls_memory_page();
+    assert_int_equal(*has, at);
+    const struct block_draft low = drafted(2 * page), high = drafted(page);
+    fill(&high, page); /* first */
+    assert_int_equal(*has, at);
+    fill(&low, 2 * page);
+    assert_int_equal(*has, at + 2 * page);
+    fill(&high, page);
+    assert_int_equal(*has, at + 3 * page);
+    fill(&low, page);
+    assert_int_equal(*has, at + 3 * page);
+    assert_int_equal(node->blocks->reserved[BLOCK_FOR_BODY],
+                     node->blocks->pool.middle);
+    end();
+}
+
+TEST(one_that_finds_no_room_is_counted_and_room_that_was_given_up_is_found)
+{
+    struct block_draft none;
+    (void)begin_to_share();
+    const struct block_draft all = drafted(SHARED);
+    assert_false(blocks_draft(node, BLOCK_FOR_EVENT, 1, &none));
+    assert_int_equal(node->figures.stats.blocks_full, 1);
+    blocks_give_up(node, &all);
+    (void)drafted(SHARED);
+    assert_int_equal(node->figures.stats.blocks_full, 1);
+    end();
+}
+
+TEST(what_is_lent_is_counted_and_its_number_kept_for_who_may_miss_it)
+{
+    struct block_pair *const pair = begin_to_share();
+    struct peer *const to = &peers[0];
+    struct block_draft draft = drafted(1);
+    block_pool_add(&node->blocks->pool, 0, pair->row, pair->session);
+    const uint64_t first = blocks_lend(node, &draft, &to, 1, false);
+    assert_int_equal(pair->last, first);
+    draft = drafted(1);
+    assert_true(blocks_lend(node, &draft, &to, 1, true) > first);
+    assert_int_equal(pair->last, first);
+    assert_int_equal(node->figures.stats.blocks, 2);
+    end();
+}
