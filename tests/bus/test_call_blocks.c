@@ -327,6 +327,31 @@ TEST(what_finds_no_block_does_and_events_find_one_whatever_is_kept)
     end(w);
 }
 
+/* Its books say that there is more than there is. */
+TEST(what_the_system_has_no_memory_for_does_and_is_counted)
+{
+    struct call_world *w = sharing(2, 512 * KIB);
+    struct caller_node *at = &w->at[0];
+    const uint64_t before = node_stats(at).blocks;
+    transport_lock(at->node->transport);
+    at->node->blocks->pool.end += MIB;
+    transport_unlock(at->node->transport);
+    assert_mirrored(at, 2, 256 * KIB + 1);
+    assert_int_equal(node_stats(at).blocks, before);
+    assert_int_equal(node_stats(at).blocks_full, 1);
+    assert_int_equal(n_blocks(at), 0);
+    struct ls_body body = made(512 * KIB + 1);
+    assert_ok(ls_emit(at->node, "x", body.data, body.size));
+    assert_reaches(&plan.heard, 2);
+    free(body.data);
+    assert_int_equal(node_stats(at).blocks, before);
+    assert_int_equal(node_stats(at).blocks_full, 2);
+    await_blocks(at, 0);
+    assert_mirrored(at, 2, 256 * KIB); /* for which there is some */
+    assert_int_equal(node_stats(at).blocks, before + 1);
+    end(w);
+}
+
 /* ---- windows ----------------------------------------------------------- */
 
 static size_t body_bytes(const struct caller_node *at)
