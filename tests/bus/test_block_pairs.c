@@ -1,5 +1,8 @@
 /* The pairs of a node, without any other: with whom it can become one, how many
  * it has, how long one stays; and what is lent and read, without a network. */
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include "blocks_inside.h"
 #include "delivery.h"
 #include "node_fixture.h"
@@ -313,6 +316,26 @@ TEST(what_the_framework_reads_itself_is_copied_and_given_back_at_once)
     attach("ls", false);
     attach("lsx", false);
     attach("x.ls.", false);
+}
+
+TEST(what_is_read_outlives_the_node_which_nobody_can_wake_any_more)
+{
+    const struct block_pair *const pair = begin_to_share();
+    const struct block_row *const row = pair->row;
+    const ls_memory *const own = node->blocks->memory;
+    const int bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    struct block_loan loan;
+    uint64_t rung;
+    assert_ok(ls_memory_set_bell(node->blocks->memory, bell, NULL, NULL));
+    assert_ok(take(&(struct named){3, 0, blocks_begin(), 8}, true, 8, &loan));
+    end();
+    assert_int_equal(loan.data[7], 0); /* it is mapped */
+    assert_int_equal(atomic_load(&row->state[0]), 2 * 3);
+    assert_true(atomic_load(&row->seen) == BLOCK_SEEN_ALL);
+    ls_memory_ring(own);
+    assert_int_equal(read(bell, &rung, sizeof rung), -1);
+    blocks_give_back(NULL, loan.hold);
+    (void)close(bell);
 }
 
 /* ---- lending ----------------------------------------------------------- */
