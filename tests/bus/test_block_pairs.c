@@ -1,11 +1,14 @@
 /* The pairs of a node, without any other: with whom it can become one, how many
- * it has, how long one stays; and what is lent and read, without a network. */
+ * it has, how long one stays; and what is lent, read and written in memory,
+ * without a network. */
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "blocks_inside.h"
 #include "delivery.h"
+#include "lines.h"
 #include "node_fixture.h"
+#include "rings.h"
 #include "test.h"
 
 #define KIB 1024u
@@ -403,4 +406,89 @@ TEST(what_is_lent_is_counted_and_its_number_kept_for_who_may_miss_it)
     assert_int_equal(pair->last, first);
     assert_int_equal(node->figures.stats.blocks, 2);
     end();
+}
+
+/* ---- rings and lines --------------------------------------------------- */
+
+/* What the other says, of its own memory. */
+static struct block_words *begin_to_write(struct block_pair **out, int *bell)
+{
+    struct block_pair *const pair = *out = begin_to_share();
+    struct block_words *const theirs = ls_memory_own(pair->memory);
+    *bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    assert_ok(ls_memory_set_bell(pair->memory, *bell, NULL, NULL));
+    block_pool_add(&node->blocks->pool, 0, &theirs->rows[3], 7);
+    pair->lends = true;
+    pair->answer.row = 3;
+    theirs->lines[3].heeds = 1;
+    return theirs;
+}
+
+static bool send_frame(const char *text)
+{
+    return rings_send(node, &peers[0], text, 1, text + 1, strlen(text) - 1);
+}
+
+static bool was_rung(int bell)
+{
+    uint64_t times;
+    return read(bell, &times, sizeof times) == sizeof times;
+}
+
+TEST(a_frame_is_written_for_who_reads_it_and_read_when_that_says_so)
+{
+    struct block_pair *pair;
+    int bell;
+    struct block_words *const theirs = begin_to_write(&pair, &bell);
+    const struct ring *const ring =
+        &((struct block_words *)ls_memory_own(node->blocks->memory))->rings[0];
+    assert_true(rings_are_read(node, &peers[0])); /* there is none */
+    assert_true(send_frame("one"));
+    assert_int_equal(node->figures.stats.near, 1);
+    assert_memory_equal(ring->bytes + sizeof(uint32_t), "one", 3);
+    assert_false(rings_are_read(node, &peers[0]));
+    atomic_store(&theirs->rings[3].taken, ring->written);
+    assert_true(rings_are_read(node, &peers[0]));
+    theirs->lines[3].heeds = 0;
+    assert_false(send_frame("two"));
+    theirs->lines[3].heeds = 1;
+    pair->lends = false;
+    assert_false(send_frame("two"));
+    assert_false(rings_are_read(node, &peers[0]));
+    assert_false(rings_send(node, &peers[1], "", 1, NULL, 0)); /* no pair */
+    assert_false(rings_are_read(node, &peers[1]));
+    assert_int_equal(node->figures.stats.near, 1);
+    end();
+    (void)close(bell);
+}
+
+TEST(the_bell_is_rung_only_for_who_rests)
+{
+    struct block_pair *pair;
+    int bell;
+    struct block_words *const theirs = begin_to_write(&pair, &bell);
+    assert_true(send_frame("one"));
+    assert_false(was_rung(bell));
+    theirs->rests = 1;
+    assert_true(send_frame("two"));
+    assert_true(was_rung(bell));
+    end();
+    (void)close(bell);
+}
+
+TEST(what_fits_into_a_slot_goes_into_the_line_of_who_heeds_it)
+{
+    static const char text[LINE_BYTES];
+    struct block_pair *pair;
+    int bell;
+    struct block_words *const theirs = begin_to_write(&pair, &bell);
+    const size_t most = LINE_BYTES - 1 - 4;
+    assert_true(lines_send(node, &peers[0], "name", 4, text, most));
+    assert_false(lines_send(node, &peers[0], "name", 4, text, most + 1));
+    assert_true(lines_send(node, &peers[0], "name", 4, NULL, 0));
+    theirs->lines[3].heeds = 0;
+    assert_false(lines_send(node, &peers[0], "name", 4, text, 1));
+    assert_int_equal(node->figures.stats.near, 2);
+    end();
+    (void)close(bell);
 }
