@@ -7,6 +7,7 @@
 #include "blocks_inside.h"
 #include "delivery.h"
 #include "lines.h"
+#include "lockstep/codec.h"
 #include "node_fixture.h"
 #include "rings.h"
 #include "test.h"
@@ -18,6 +19,8 @@ enum { MANY = BLOCK_READERS + 1 };
 /* What a node knows of others, though there are none. */
 static struct peer peers[MANY];
 static ls_node *node;
+static ls_memory *theirs; /* the memory of the first of them; NULL: none */
+static int bell;          /* of that */
 
 static void begin(enum ls_topology topology, size_t shared)
 {
@@ -38,6 +41,9 @@ static void end(void)
 {
     transport_unlock(node->transport);
     assert_ok(ls_node_destroy(&node));
+    if (theirs != NULL)
+        assert_int_equal(close(bell), 0);
+    ls_memory_destroy(&theirs);
 }
 
 TEST(only_who_is_reached_by_itself_in_another_process_can_share_memory)
@@ -151,22 +157,48 @@ TEST(what_is_no_handle_counts_as_the_bytes_that_it_has)
 
 enum { SHARED = 256 * KIB };
 
-/* Both of a pair have memory: this node its own, and that of the other. */
-static struct block_pair *begin_to_share(void)
+static ls_memory *made_and_taken(void)
 {
     ls_runtime *const runtime = ls_runtime_threads();
+    const uint8_t key[LS_MEMORY_KEY_BYTES] = {7};
+    const size_t size = blocks_begin() + SHARED;
+    char folder[LS_OFFER_PATH_BYTES], path[LS_OFFER_PATH_BYTES];
+    char name[LS_OFFER_NAME_BYTES];
+    ls_memory *taken = NULL;
+    ls_offer *offer = NULL;
+    bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    assert_ok(ls_memory_create(&theirs, runtime, "theirs", size));
+    assert_ok(ls_memory_set_bell(theirs, bell, NULL, NULL));
+    assert_ok(ls_offer_folder(runtime, folder, sizeof folder, NULL));
+    ls_offer_name(runtime, name);
+    assert_ok(ls_offer_path(folder, name, path));
+    assert_ok(ls_offer_begin(&offer, theirs, path, key));
+    assert_ok(
+        ls_memory_take(&taken, runtime, path, key, size, long_deadline()));
+    ls_offer_end(&offer);
+    return taken;
+}
+
+/* This node and the first of the others have each other's memory. */
+static struct block_pair *begin_to_share(void)
+{
     begin(LS_TOPOLOGY_MESH, SHARED);
     struct block_pair *const pair = blocks_pair(node, &peers[0]);
     ls_memory **const own = &node->blocks->memory;
-    assert_ok(ls_memory_create(own, runtime, "test", blocks_begin() + SHARED));
-    assert_ok(ls_memory_reserve(*own, 0, blocks_begin()));
-    assert_ok(ls_memory_create(&pair->memory, runtime, "test",
+    assert_ok(ls_memory_create(own, ls_runtime_threads(), "own",
                                blocks_begin() + SHARED));
-    assert_ok(ls_memory_reserve(pair->memory, 0, blocks_begin() + SHARED));
+    assert_ok(ls_memory_reserve(*own, 0, blocks_begin()));
+    pair->memory = made_and_taken();
     pair->row = &((struct block_words *)ls_memory_own(*own))->rows[0];
     pair->session = pair->answer.session = 7;
     block_row_begin(NULL, pair->row, pair->session);
     return pair;
+}
+
+static bool was_rung(void)
+{
+    uint64_t times;
+    return read(bell, &times, sizeof times) == sizeof times;
 }
 
 struct named {
@@ -325,20 +357,20 @@ TEST(what_is_read_outlives_the_node_which_nobody_can_wake_any_more)
 {
     const struct block_pair *const pair = begin_to_share();
     const struct block_row *const row = pair->row;
-    const ls_memory *const own = node->blocks->memory;
-    const int bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    ls_memory *const own = node->blocks->memory;
     struct block_loan loan;
-    uint64_t rung;
-    assert_ok(ls_memory_set_bell(node->blocks->memory, bell, NULL, NULL));
+    assert_ok(ls_memory_set_bell(own, bell, NULL, NULL));
     assert_ok(take(&(struct named){3, 0, blocks_begin(), 8}, true, 8, &loan));
-    end();
+    transport_unlock(node->transport);
+    assert_ok(ls_node_destroy(&node));
     assert_int_equal(loan.data[7], 0); /* it is mapped */
     assert_int_equal(atomic_load(&row->state[0]), 2 * 3);
     assert_true(atomic_load(&row->seen) == BLOCK_SEEN_ALL);
     ls_memory_ring(own);
-    assert_int_equal(read(bell, &rung, sizeof rung), -1);
+    assert_false(was_rung());
     blocks_give_back(NULL, loan.hold);
     (void)close(bell);
+    ls_memory_destroy(&theirs);
 }
 
 /* ---- lending ----------------------------------------------------------- */
@@ -408,20 +440,80 @@ TEST(what_is_lent_is_counted_and_its_number_kept_for_who_may_miss_it)
     end();
 }
 
+/* What its reader says: that it is done, that it reads nothing any more; or
+ * nothing, since it is no more. */
+static void lent_until(void (*end_of_it)(struct block_row *row,
+                                         uint64_t number))
+{
+    struct block_pair *const pair = begin_to_share();
+    struct peer *const to = &peers[0];
+    struct block_row *const row =
+        &((struct block_words *)ls_memory_own(theirs))->rows[0];
+    const struct block_draft draft = drafted(1);
+    block_row_begin(NULL, row, 7);
+    const struct block_words *const taken = ls_memory_data(pair->memory);
+    block_pool_add(&node->blocks->pool, 0, &taken->rows[0], 7);
+    const uint64_t number = blocks_lend(node, &draft, &to, 1, false);
+    block_row_take(NULL, row, draft.slot, number);
+    blocks_part(node, &peers[0]);
+    blocks_reap(node);
+    assert_ptr_equal(node->blocks->pairs[0], pair);
+    assert_int_equal(node->blocks->pool.n, 1);
+    end_of_it(row, number);
+    blocks_reap(node);
+    assert_null(node->blocks->pairs[0]);
+    assert_int_equal(node->blocks->pool.n, 0);
+    end();
+}
+
+static void say_done(struct block_row *row, uint64_t number)
+{
+    block_row_done(NULL, row, 0, number);
+}
+
+static void say_that_none_is_read(struct block_row *row, uint64_t number)
+{
+    (void)number;
+    block_store(NULL, &row->session, 0);
+}
+
+static void be_no_more(struct block_row *row, uint64_t number)
+{
+    (void)row;
+    (void)number;
+    ls_memory_destroy(&theirs);
+    assert_int_equal(close(bell), 0);
+}
+
+TEST(what_is_lent_in_a_pair_that_is_over_comes_back_when_its_reader_is_done)
+{
+    lent_until(say_done);
+    lent_until(say_that_none_is_read);
+    lent_until(be_no_more);
+}
+
+TEST(one_in_which_nothing_is_lent_is_let_go_of_at_once)
+{
+    const struct block_row *const row = begin_to_share()->row;
+    blocks_part(node, &peers[0]);
+    assert_null(node->blocks->pairs[0]);
+    assert_int_equal(atomic_load(&row->session), 0);
+    end();
+}
+
 /* ---- rings and lines --------------------------------------------------- */
 
-/* What the other says, of its own memory. */
-static struct block_words *begin_to_write(struct block_pair **out, int *bell)
+/* What the other says, in its memory. */
+static struct block_words *begin_to_write(void)
 {
-    struct block_pair *const pair = *out = begin_to_share();
-    struct block_words *const theirs = ls_memory_own(pair->memory);
-    *bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    assert_ok(ls_memory_set_bell(pair->memory, *bell, NULL, NULL));
-    block_pool_add(&node->blocks->pool, 0, &theirs->rows[3], 7);
+    struct block_pair *const pair = begin_to_share();
+    struct block_words *const words = ls_memory_own(theirs);
+    const struct block_words *const taken = ls_memory_data(pair->memory);
+    block_pool_add(&node->blocks->pool, 0, &taken->rows[3], 7);
     pair->lends = true;
     pair->answer.row = 3;
-    theirs->lines[3].heeds = 1;
-    return theirs;
+    words->lines[3].heeds = 1;
+    return words;
 }
 
 static bool send_frame(const char *text)
@@ -429,17 +521,9 @@ static bool send_frame(const char *text)
     return rings_send(node, &peers[0], text, 1, text + 1, strlen(text) - 1);
 }
 
-static bool was_rung(int bell)
-{
-    uint64_t times;
-    return read(bell, &times, sizeof times) == sizeof times;
-}
-
 TEST(a_frame_is_written_for_who_reads_it_and_read_when_that_says_so)
 {
-    struct block_pair *pair;
-    int bell;
-    struct block_words *const theirs = begin_to_write(&pair, &bell);
+    struct block_words *const words = begin_to_write();
     const struct ring *const ring =
         &((struct block_words *)ls_memory_own(node->blocks->memory))->rings[0];
     assert_true(rings_are_read(node, &peers[0])); /* there is none */
@@ -447,48 +531,167 @@ TEST(a_frame_is_written_for_who_reads_it_and_read_when_that_says_so)
     assert_int_equal(node->figures.stats.near, 1);
     assert_memory_equal(ring->bytes + sizeof(uint32_t), "one", 3);
     assert_false(rings_are_read(node, &peers[0]));
-    atomic_store(&theirs->rings[3].taken, ring->written);
+    atomic_store(&words->rings[3].taken, ring->written);
     assert_true(rings_are_read(node, &peers[0]));
-    theirs->lines[3].heeds = 0;
+    words->lines[3].heeds = 0;
     assert_false(send_frame("two"));
-    theirs->lines[3].heeds = 1;
-    pair->lends = false;
+    words->lines[3].heeds = 1;
+    peers[0].blocks->lends = false;
     assert_false(send_frame("two"));
     assert_false(rings_are_read(node, &peers[0]));
     assert_false(rings_send(node, &peers[1], "", 1, NULL, 0)); /* no pair */
     assert_false(rings_are_read(node, &peers[1]));
     assert_int_equal(node->figures.stats.near, 1);
     end();
-    (void)close(bell);
 }
 
 TEST(the_bell_is_rung_only_for_who_rests)
 {
-    struct block_pair *pair;
-    int bell;
-    struct block_words *const theirs = begin_to_write(&pair, &bell);
+    struct block_words *const words = begin_to_write();
     assert_true(send_frame("one"));
-    assert_false(was_rung(bell));
-    theirs->rests = 1;
+    assert_false(was_rung());
+    words->rests = 1;
     assert_true(send_frame("two"));
-    assert_true(was_rung(bell));
+    assert_true(was_rung());
     end();
-    (void)close(bell);
 }
 
 TEST(what_fits_into_a_slot_goes_into_the_line_of_who_heeds_it)
 {
     static const char text[LINE_BYTES];
-    struct block_pair *pair;
-    int bell;
-    struct block_words *const theirs = begin_to_write(&pair, &bell);
+    struct block_words *const words = begin_to_write();
     const size_t most = LINE_BYTES - 1 - 4;
     assert_true(lines_send(node, &peers[0], "name", 4, text, most));
     assert_false(lines_send(node, &peers[0], "name", 4, text, most + 1));
     assert_true(lines_send(node, &peers[0], "name", 4, NULL, 0));
-    theirs->lines[3].heeds = 0;
+    words->lines[3].heeds = 0;
     assert_false(lines_send(node, &peers[0], "name", 4, text, 1));
     assert_int_equal(node->figures.stats.near, 2);
     end();
-    (void)close(bell);
+}
+
+/* ---- notices ----------------------------------------------------------- */
+
+enum { OTHER = 9, LIFE = 77 };
+
+/* What the one in the world says of a pair. */
+struct notice {
+    enum block_said said;
+    uint64_t to, session, number, window, row;
+    uint32_t from;
+    uint64_t life;
+};
+
+static struct peer *begin_with_one_in_the_world(void)
+{
+    begin(LS_TOPOLOGY_MESH, SHARED);
+    struct member *const member = membership_note(&node->world, OTHER, LIFE);
+    assert_non_null(member);
+    member->endpoint = "tcp://127.0.0.1:1";
+    member->state = LS_MEMBER_READY;
+    atomic_store(&member->heard_at, ls_now(ls_runtime_threads()));
+    return peer_of(member);
+}
+
+static struct notice right_notice(enum block_said said)
+{
+    return (struct notice){.said = said,
+                           .to = node->me.incarnation,
+                           .session = 5,
+                           .number = 3,
+                           .window = 2 * (uint64_t)WIRE_CHUNK_BYTES,
+                           .row = 2,
+                           .from = OTHER,
+                           .life = LIFE};
+}
+
+static void say(const struct notice *notice)
+{
+    const struct wire_header header = {.origin = notice->from,
+                                       .incarnation = notice->life};
+    ls_writer *writer = NULL;
+    const void *data;
+    size_t size;
+    assert_ok(ls_writer_create(&writer));
+    ls_write_map(writer, 6);
+    ls_write_string(writer, "said");
+    ls_write_uint(writer, notice->said);
+    ls_write_string(writer, "to");
+    ls_write_uint(writer, notice->to);
+    ls_write_string(writer, "session");
+    ls_write_uint(writer, notice->session);
+    ls_write_string(writer, "number");
+    ls_write_uint(writer, notice->number);
+    ls_write_string(writer, "window");
+    ls_write_uint(writer, notice->window);
+    ls_write_string(writer, "row");
+    ls_write_uint(writer, notice->row);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    transport_unlock(node->transport);
+    blocks_message(node, &header, data, size);
+    transport_lock(node->transport);
+    ls_writer_destroy(&writer);
+}
+
+/* One that would be heeded, but for this. */
+#define WITH(field, value)                                                     \
+    do {                                                                       \
+        struct notice wrong = right_notice(BLOCKS_TAKEN);                      \
+        wrong.field = (value);                                                 \
+        say(&wrong);                                                           \
+        assert_int_equal(pair->answer.session, 0);                             \
+    } while (0)
+
+TEST(an_answer_is_heeded_once_and_only_if_it_is_right)
+{
+    struct peer *const peer = begin_with_one_in_the_world();
+    const struct block_pair *const pair = blocks_pair(node, peer);
+    struct notice notice = right_notice(BLOCKS_TAKEN);
+    say(&notice);
+    assert_int_equal(pair->answer.session, 0); /* nothing was offered */
+    peer->blocks->offered = true;
+    WITH(said, BLOCKS_N_SAID);
+    WITH(to, node->me.incarnation + 1);
+    WITH(window, 2 * (uint64_t)WIRE_CHUNK_BYTES - 1);
+    WITH(row, BLOCK_READERS);
+    WITH(from, OTHER + 1);
+    WITH(life, LIFE + 1);
+    peer->member.state = LS_MEMBER_LOST;
+    say(&notice);
+    assert_int_equal(pair->answer.session, 0);
+    peer->member.state = LS_MEMBER_READY;
+    say(&notice);
+    assert_int_equal(pair->answer.session, 5);
+    assert_int_equal(pair->answer.row, 2);
+    assert_false(pair->lends); /* its memory was not taken */
+    notice.session = 6;
+    say(&notice);
+    assert_int_equal(pair->answer.session, 5);
+    end();
+}
+
+TEST(what_is_passed_is_never_behind_and_only_of_this_session)
+{
+    struct peer *const peer = begin_with_one_in_the_world();
+    struct block_pair *const pair = blocks_pair(node, peer);
+    static struct block_row row;
+    struct notice notice = right_notice(BLOCKS_PASSED);
+    say(&notice); /* it reads nothing yet */
+    block_row_begin(NULL, &row, 5);
+    pair->row = &row;
+    pair->session = 5;
+    const struct {
+        uint64_t session, number, seen;
+    } cases[] = {{4, 3, 0},
+                 {5, 3, 3},
+                 {5, 2, 3},
+                 {5, UINT64_MAX / 2 + 1, 3},
+                 {5, UINT64_MAX / 2, UINT64_MAX / 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        notice.session = cases[i].session;
+        notice.number = cases[i].number;
+        say(&notice);
+        assert_true(row.seen == cases[i].seen);
+    }
+    end();
 }

@@ -112,6 +112,20 @@ TEST(a_reader_that_has_ended_its_session_or_is_gone_reads_nothing)
     assert_true(is_free(slot));
 }
 
+TEST(there_are_so_many_readers_and_the_last_of_them_counts)
+{
+    begin(0);
+    block_row_begin(NULL, &rows[0], 1);
+    block_pool_add(&pool, BLOCK_READERS - 1, &rows[0], 1);
+    const unsigned slot = taken(1);
+    const uint64_t last = UINT64_C(1) << (BLOCK_READERS - 1);
+    const uint64_t number = block_pool_lend(&pool, slot, last, true);
+    assert_false(is_free(slot));
+    assert_true(block_pool_lends(&pool, BLOCK_READERS - 1));
+    block_row_done(NULL, &rows[0], slot, number);
+    assert_true(is_free(slot));
+}
+
 TEST(room_is_found_from_below_and_none_is_given_twice)
 {
     unsigned slots[PAGES], extra;
