@@ -1,6 +1,7 @@
 /* Policy latest: a value that every listener has, sooner or later, and none an
  * older one after it. */
 #include "test.h"
+#include "network_fixture.h"
 #include "severed_world.h"
 
 #define MIB (1024u * 1024u)
@@ -247,6 +248,63 @@ TEST(a_long_value_is_whole_and_freed_when_it_is_replaced)
     severed_end(world);
     seen_fini(&seen);
     counter_fini(&released);
+}
+
+/* ---- within the node --------------------------------------------------- */
+
+/* Its handler takes longer than they are emitted. */
+struct alone {
+    ls_runtime *runtime;
+    ls_thread *thread;
+    int handled;
+};
+
+static int take_long(void *self, const struct ls_event *event)
+{
+    struct alone *alone = self;
+    int value;
+    memcpy(&value, event->data, sizeof value);
+    assert_int_equal(value, alone->handled++);
+    ls_rest_until(alone->runtime, ls_deadline(alone->runtime, 10));
+    return LS_OK;
+}
+
+static void emit_to_itself(void *self)
+{
+    enum { VALUES = 100 };
+    struct alone *alone = self;
+    struct ls_node_options options;
+    ls_node *node = NULL;
+    ls_node_options_init(&options);
+    options.bind = "tcp://127.0.0.1:21500";
+    options.runtime = alone->runtime;
+    options.window_messages = 16;
+    assert_ok(ls_node_create(&node, &options));
+    assert_ok(ls_on(node, "v", take_long, alone));
+    assert_ok(ls_node_start(node));
+    for (int i = 0; i < VALUES; i++)
+        assert_ok(ls_emit_with(
+            node, &(struct ls_emission){.event = "v",
+                                        .data = &i,
+                                        .size = sizeof i,
+                                        .scope = LS_SCOPE_LOCAL,
+                                        .delivery = LS_DELIVERY_LATEST}));
+    ls_rest_until(alone->runtime, ls_deadline(alone->runtime, 1000));
+    assert_int_equal(alone->handled, VALUES);
+    assert_ok(ls_node_destroy(&node));
+}
+
+static void be_alone(struct net *net)
+{
+    struct alone alone = {.runtime = ls_host_runtime(net->hosts[0])};
+    assert_ok(ls_thread_spawn(alone.runtime, &alone.thread, "alone",
+                              emit_to_itself, &alone));
+    assert_ok(ls_thread_join(&alone.thread, LS_FOREVER));
+}
+
+TEST(one_that_is_only_for_the_node_itself_is_never_lost_and_waits_for_room)
+{
+    net_run(NULL, be_alone);
 }
 
 /* ---- errors ------------------------------------------------------------ */

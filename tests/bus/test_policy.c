@@ -126,7 +126,10 @@ static int fill(struct slow *slow, const void *data, size_t size)
 TEST(block_names_the_slow_listener)
 {
     struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
-    const int n = fill(slow, NULL, 0);
+    assert_ok(emit_now(slow, NULL, 0));
+    assert_int_equal(stats_of(slow->from).blocked, 0);
+    assert_int_equal(stats_of(slow->from).blocked_ns, 0);
+    const int n = 1 + fill(slow, NULL, 0);
     assert_error_has("\"x\"");
     assert_error_has("node 2 (slow)");
     assert_int_equal(n, WINDOW);

@@ -117,12 +117,13 @@ enum ls_scope {
  * with it report LS_ELOST, with the node, the first event and the number lost.
  * ls_node_stop() waits for acknowledgements, at most linger_ms.
  *
- * LATEST is for values of which only the newest matters. Emitting never waits.
- * Each listener gets values in order, but only those that are the newest when
- * there is room for them; it always gets the last one, over as many connections
- * as it takes. A new listener gets the current value at once; where the last
- * one of its node has just left, perhaps twice. The node keeps one value per
- * event until it stops.
+ * LATEST is for values of which only the newest matters. Emitting never waits,
+ * but to this node alone (LS_SCOPE_LOCAL), where it is BLOCK. Each listener
+ * gets values in order, but only those that are the newest when there is room
+ * for them; it always gets the last one, over as many connections as it takes.
+ * A new listener gets the current value at once; where the last one of its node
+ * has just left, perhaps twice. The node keeps one value per event until it
+ * stops.
  *
  * Use one delivery per event: there is no order between two. */
 enum ls_delivery {
