@@ -272,11 +272,13 @@ static void take(void *self, uint32_t from, uint64_t life, const void *data,
 
 TEST(a_channel_may_send_reliably_too)
 {
-    static const struct ls_channel_ops ops = {.message = take};
+    static const struct ls_channel_ops ops = {.message = take,
+                                              .room = note_room};
     struct severed_world *world = severed_start(&patient);
     struct inbox inbox = {.disorder = 0};
     ls_channel *to = NULL, *from = NULL;
     counter_init(&inbox.came);
+    counter_init(&inbox.room);
     assert_ok(ls_channel_open(&to, world->at[1].node, "calls", &ops, &inbox));
     assert_ok(ls_channel_open(&from, world->at[0].node, "calls", &ops, &inbox));
     for (int i = 0; i < 300; i++) {
@@ -286,6 +288,7 @@ TEST(a_channel_may_send_reliably_too)
     }
     assert_reaches(&inbox.came, 300);
     assert_int_equal(inbox.disorder, 0);
+    assert_int_equal(counter_get(&inbox.room), 0); /* there always was */
     assert_fails(ls_channel_send_reliable(from, 9, NULL, 0), LS_ENOENT);
     assert_fails(
         ls_channel_send_reliable(from, 2, NULL, LS_CHANNEL_MESSAGE_MAX + 1),
@@ -294,6 +297,7 @@ TEST(a_channel_may_send_reliably_too)
     ls_channel_close(&to);
     severed_end(world);
     counter_fini(&inbox.came);
+    counter_fini(&inbox.room);
 }
 
 TEST(a_channel_does_not_wait_for_one_that_is_away)

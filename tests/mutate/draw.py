@@ -15,7 +15,7 @@ FLIPPED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 STATUSES = ("LS_EINVAL", "LS_EIO", "LS_ETIMEDOUT", "LS_ECLOSED", "LS_EAGAIN")
 NOT_CALLS = re.compile(
     r"(if|for|while|switch|return|sizeof|assert|free|explicit_bzero"
-    r"|ls_log_\w+|\w+_(free|fini|destroy))$")
+    r"|ls_log_\w+|ls_take|\w+_(free|fini|destroy))$")
 
 
 def masked(source):
