@@ -191,8 +191,10 @@ TEST(a_loss_is_counted_and_told)
     severed_watch(world);
     severed_reset(&a->link, LINK_HOLDS);
     assert_reaches(&a->away_n, 1);
-    for (int i = 0; i < 3; i++)
+    static const char large[24 * 1024]; /* in pieces, and one event */
+    for (int i = 0; i < 2; i++)
         assert_ok(emit(a, NULL, 0));
+    assert_ok(emit(a, large, sizeof large));
     /* Whoever comes next gets that one: it is not lost. */
     assert_ok(ls_emit_with(
         a->node,
