@@ -1,5 +1,6 @@
-/* Which addresses are dialled, and how many of those that only others name: by
- * a node that has stopped, so that nothing happens by itself. */
+/* Which addresses are dialled, how many of those that only others name, and
+ * who is asked whether it still runs: by a node that has stopped, so that
+ * nothing happens by itself. */
 #include "bus.h"
 #include "links.h"
 #include "node_fixture.h"
@@ -104,5 +105,24 @@ TEST(an_address_is_dialled_once_and_the_own_never)
     assert_null(link->next);
     assert_true(!link->hearsay && link->attached);
     assert_true(link->redial_ns == LINK_REDIAL_NS);
+    end();
+}
+
+/* As when there are no more descriptors. */
+TEST(who_cannot_be_asked_whether_it_runs_is_not_taken_for_gone)
+{
+    begin();
+    struct member *const member = membership_note(&node->world, 2, 22);
+    assert_non_null(member);
+    member->endpoint = "nonsense";
+    member->state = LS_MEMBER_READY;
+    member->away_at = 1;
+    member->probe = PROBE_WANTED;
+    world_probe(node);
+    assert_int_equal(member->probe, PROBE_WANTED); /* nobody has asked */
+    node->world.probes_wanted = true;
+    world_probe(node);
+    assert_int_not_equal(member->probe, PROBE_WANTED);
+    assert_int_equal(member->state, LS_MEMBER_READY);
     end();
 }

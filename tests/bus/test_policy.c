@@ -121,6 +121,36 @@ static int fill(struct slow *slow, const void *data, size_t size)
     return n;
 }
 
+/* ---- a hub ------------------------------------------------------------- */
+
+static void small_hub(struct ls_node_options *options, size_t index)
+{
+    options->window_messages = index == 0 ? WINDOW : 16384;
+}
+
+static void listen_hub(ls_node *node, size_t index, void *heard)
+{
+    if (index == 0)
+        assert_ok(ls_on(node, "x", count, heard));
+}
+
+TEST(a_hub_holds_nothing_that_it_has_nobody_to_pass_on_to)
+{
+    struct world world;
+    struct counter heard;
+    counter_init(&heard);
+    world_start(&world, &(struct world_plan){.n = 2,
+                                             .topology = LS_TOPOLOGY_STAR,
+                                             .tune = small_hub,
+                                             .prepare = listen_hub,
+                                             .self = &heard});
+    for (int i = 0; i < 4 * WINDOW; i++)
+        assert_ok(ls_emit(world.at[1].node, "x", NULL, 0));
+    assert_reaches(&heard, 4 * WINDOW);
+    world_destroy(&world);
+    counter_fini(&heard);
+}
+
 /* ---- policy block ------------------------------------------------------ */
 
 TEST(block_names_the_slow_listener)
