@@ -890,6 +890,35 @@ TEST(who_only_knocks_does_not_fill_the_table)
     end(a);
 }
 
+static bool has(const struct member *member, const struct member *of)
+{
+    const size_t word = of->slot / 64;
+    return word < member->n_has &&
+           (member->has[word] >> of->slot % 64 & 1) != 0;
+}
+
+TEST(who_gets_the_place_of_another_is_not_said_to_be_a_member)
+{
+    enum { MOST = 2 * 2 + 64, OTHERS = MOST - 1 };
+    struct machine *a = machine_with(LS_TOPOLOGY_MESH, false, ME, 2);
+    struct said list[1 + OTHERS] = {READY_ME(a)};
+    a->dials_nobody = true;
+    (void)ready(a, 2, FIRST);
+    for (uint32_t i = 1; i <= OTHERS; i++) {
+        assert_non_null(membership_note(&a->m, 100 + i, FIRST));
+        list[i] = (struct said){100 + i, FIRST, WIRE_MEMBER_READY};
+    }
+    hears_list(a, 2, list, 1 + OTHERS);
+    for (uint32_t i = 1; i <= OTHERS; i++)
+        assert_true(has(of(a, 2), of(a, 100 + i)));
+    for (uint32_t i = 1; i <= OTHERS; i++) {
+        assert_non_null(membership_note(&a->m, 1000 + i, FIRST));
+        assert_int_equal(a->m.n, MOST);
+        assert_false(has(of(a, 2), of(a, 1000 + i)));
+    }
+    end(a);
+}
+
 TEST(who_is_there_is_bounded)
 {
     struct machine *a = machine_with(LS_TOPOLOGY_MESH, false, ME, 2);
@@ -1473,6 +1502,7 @@ TEST(renewing_meets_all_again)
         assert_int_equal(of(a, id)->state, LS_MEMBER_SEEN);
         assert_true(of(a, id)->incarnation == FIRST);
         assert_int_equal(of(a, id)->n_present, 1);
+        assert_false(member_ended_as(of(a, id), FIRST));
         settle(a, id);
         assert_int_equal(of(a, id)->state, LS_MEMBER_READY);
     }
