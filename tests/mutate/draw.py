@@ -88,6 +88,7 @@ def calls(code, start, end, rng):
 
 
 def statuses(code, start, end, rng):
+    """Not that of an error of which only the text is used."""
     error = r"LS_E(?!NOMEM)[A-Z]+"  # memory does not run out in tests
     returned = re.compile(r"\breturn (status|err|LS_OK|%s|true|false);" % error)
     for match in returned.finditer(code, start, end):
@@ -99,8 +100,8 @@ def statuses(code, start, end, rng):
         else:
             other = rng.choice([s for s in STATUSES if s != word])
         yield Site("status", *match.span(1), other)
-    for match in re.compile(r"\bls_error\((%s)" % error).finditer(
-            code, start, end):
+    given = re.compile(r"(?<!\(void\))\bls_error\((%s)" % error)
+    for match in given.finditer(code, start, end):
         yield Site("status", *match.span(1), rng.choice(
             [s for s in STATUSES if s != match.group(1)]))
 

@@ -44,6 +44,10 @@ class Drawing(unittest.TestCase):
                      "    return LS_ENOMEM;", "    a = b->c >> d;"):
             self.assertEqual(changes(body), set(), body)
 
+    def test_the_status_of_an_error_of_which_the_text_is_used_is_left_alone(self):
+        body = '    (void)ls_error(LS_EIO, "1");'
+        self.assertEqual([c[0] for c in changes(body)], ["call"])
+
     def test_a_call_whose_result_is_used_is_not_dropped(self):
         for body in ("    a = f();", "    return f();", "    if (f())\n    {}"):
             self.assertFalse([c for c in changes(body) if c[0] == "call"])
