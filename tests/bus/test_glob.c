@@ -1,6 +1,7 @@
 /* Listening to all events whose names match a glob. */
+#include "bus.h"
+#include "node_fixture.h"
 #include "test.h"
-#include "world_fixture.h"
 
 #define MIB (1024u * 1024u)
 
@@ -272,4 +273,21 @@ TEST(what_is_no_glob_is_refused)
     assert_fails(ls_emit(node, "arm.*", NULL, 0), LS_EINVAL);
     counter_fini(&counter);
     world_destroy(&world);
+}
+
+/* Else each event is matched with what nobody listens to. */
+TEST(who_listens_to_no_glob_any_more_looks_for_none)
+{
+    struct counter heard;
+    const struct ls_node_options options = usual(1);
+    ls_node *node = create(&options);
+    counter_init(&heard);
+    for (int i = 0; i < 3; i++)
+        assert_ok(ls_on(node, i < 2 ? "arm.*" : "arm.left", count, &heard));
+    assert_int_equal(atomic_load(&node->table.n_globs), 2);
+    assert_ok(ls_off(node, "arm.*", count, &heard));
+    assert_ok(ls_off(node, "arm.*", count, &heard));
+    assert_int_equal(atomic_load(&node->table.n_globs), 0);
+    assert_ok(ls_node_destroy(&node));
+    counter_fini(&heard);
 }
