@@ -231,11 +231,8 @@ static int begin_parts(struct bus_group *group, struct turn *turn)
                 : (size_t)((const unsigned char *)parts->items[i].data -
                            (const unsigned char *)parts->items);
     if (one) { /* by rank, for the plan */
-        const size_t size = turn->sizes[0], at = turn->ats[0];
-        turn->sizes[0] = 0;
-        turn->ats[0] = 0;
-        turn->sizes[form->root] = size;
-        turn->ats[form->root] = at;
+        turn->sizes[form->root] = turn->sizes[0];
+        turn->ats[form->root] = turn->ats[0];
     }
     turn->shape.form = *form;
     turn->shape.sizes = turn->sizes;
