@@ -440,6 +440,12 @@ void promise_sums_are_in_the_order_of_ranks(const struct rank_maker *maker,
 
 enum { N_AT_ONCE = 12, AT_ONCE = 5000 };
 
+/* Each of another length: what is meant for one fits no other. */
+static size_t length_at_once(int k)
+{
+    return k % 3 == 0 ? 3 : AT_ONCE + (size_t)k;
+}
+
 static int start_many(struct rank *rank)
 {
     ls_collective *started[N_AT_ONCE] = {NULL};
@@ -448,7 +454,7 @@ static int start_many(struct rank *rank)
     bool right = true;
     int status = LS_OK;
     for (int k = 0; k < N_AT_ONCE; k++) {
-        const size_t count = k % 3 == 0 ? 3 : AT_ONCE;
+        const size_t count = length_at_once(k);
         numbers[k] = malloc(count * sizeof **numbers);
         for (size_t i = 0; i < count; i++)
             numbers[k][i] = (int64_t)(rank_of(rank) + 1) * (k + 1);
@@ -466,7 +472,7 @@ static int start_many(struct rank *rank)
         status = ls_collective_wait(started[N_AT_ONCE - 1], LS_WAIT_DEFAULT);
     for (int k = 0; k < N_AT_ONCE && status == LS_OK; k++) {
         const int64_t sum = (int64_t)n * (n + 1) / 2 * (k + 1);
-        const size_t count = k % 3 == 0 ? 3 : AT_ONCE;
+        const size_t count = length_at_once(k);
         right = right && ls_collective_has_ended(started[k]);
         for (size_t i = 0; i < count; i++)
             right = right && numbers[k][i] == sum;

@@ -293,7 +293,8 @@ static int do_any(const struct act *act)
     return status;
 }
 
-/* Three at once, of which the last one's end is that of the step. */
+/* Three at once, each longer than the one before, of which the last one's end
+ * is that of the step. */
 static int do_several(const struct act *act)
 {
     ls_collective *started[3] = {NULL};
@@ -301,13 +302,13 @@ static int do_several(const struct act *act)
     const size_t n = length_of(act) / 2;
     int status = LS_OK;
     for (int k = 0; k < 3; k++) {
-        numbers[k] = get(act, n);
-        for (size_t i = 0; i < n && is_alive(act); i++)
+        numbers[k] = get(act, n + (size_t)k);
+        for (size_t i = 0; i < n + (size_t)k && is_alive(act); i++)
             numbers[k][i] = value_of(act, act->rank, i) + k;
         const struct ls_group_operation operation = {.kind =
                                                          LS_GROUP_ALL_REDUCE,
                                                      .name = "several",
-                                                     .count = n,
+                                                     .count = n + (size_t)k,
                                                      .type = LS_GROUP_I64,
                                                      .in = numbers[k],
                                                      .out = numbers[k]};
@@ -319,7 +320,7 @@ static int do_several(const struct act *act)
             continue;
         status = ls_collective_wait(started[k], LS_WAIT_DEFAULT);
         bool right = true;
-        for (size_t i = 0; i < n && status == LS_OK; i++)
+        for (size_t i = 0; i < n + (size_t)k && status == LS_OK; i++)
             right =
                 right && numbers[k][i] == sum_of(act, i) + (int64_t)act->n * k;
         check(act, right, "one of several");
