@@ -31,9 +31,10 @@ struct story_kind {
 struct story_tally {
     uint64_t well, lost, mismatched, late, aborted; /* operations */
     uint64_t generations, returned;
-    uint64_t shared; /* of one rank, through shared memory */
-    uint64_t lent;   /* of these, of memory of the group */
-    uint64_t dead;   /* nodes that were killed, or declared lost */
+    uint64_t shared;  /* of one rank, through shared memory */
+    uint64_t lent;    /* of these, of memory of the group */
+    uint64_t dropped; /* where the network loses and doubles nothing */
+    uint64_t dead;    /* nodes that were killed, or declared lost */
 };
 
 /* Tell the story of a seed. Returns NULL, or what was wrong: valid until the

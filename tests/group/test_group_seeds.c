@@ -31,6 +31,7 @@ TEST(what_the_network_does_changes_no_result)
     const struct story_tally tally = tell_all(&kind, 12);
     assert_true(tally.well > 0);
     assert_int_equal(tally.mismatched + tally.late, 0);
+    assert_int_equal(tally.dropped, 0);
     assert_true(tally.lost == 0 || tally.dead > 0);
 }
 
