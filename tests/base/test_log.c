@@ -350,7 +350,7 @@ TEST(a_stderr_that_nobody_reads_holds_up_nobody_and_lines_are_counted)
     assert_string_equal(lines, "");
     read_lines(ends[0], lines, sizeof lines);
     assert_non_null(strstr(lines, "warn  log: lines left out before this, "
-                                  "since nobody read them: 2\n"));
+                                  "which stderr did not take: 2\n"));
     assert_non_null(strstr(lines, "warn  third\n"));
     assert_non_null(strstr(lines, "warn  fourth\n"));
     close(before);
@@ -358,8 +358,9 @@ TEST(a_stderr_that_nobody_reads_holds_up_nobody_and_lines_are_counted)
     close(ends[1]);
 }
 
-/* The lines of this program when it runs anew with LS_LOG set. */
-static void run_with(const char *setting, char *out, size_t size)
+/* The lines of this program when it runs anew with LS_LOG set, as that says. */
+static void run_as(const char *what, const char *setting, char *out,
+                   size_t size)
 {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
@@ -369,7 +370,8 @@ static void run_with(const char *setting, char *out, size_t size)
     posix_spawn_file_actions_addclose(&actions, ends[0]);
     char variable[64];
     snprintf(variable, sizeof variable, "LS_LOG=%s", setting);
-    char self[] = "/proc/self/exe", argument[] = "speak";
+    char self[] = "/proc/self/exe", argument[16];
+    snprintf(argument, sizeof argument, "%s", what);
     char *const arguments[] = {self, argument, NULL};
     char *const environment[] = {variable, NULL};
     pid_t pid;
@@ -386,6 +388,11 @@ static void run_with(const char *setting, char *out, size_t size)
     int result;
     assert_int_equal(waitpid(pid, &result, 0), pid);
     assert_int_equal(result, 0);
+}
+
+static void run_with(const char *setting, char *out, size_t size)
+{
+    run_as("speak", setting, out, size);
 }
 
 /* What run_with() runs: the first lines of a process. */
@@ -419,9 +426,38 @@ TEST(a_bad_environment_is_told_and_ignored)
     assert_null(strstr(out, "debug: a reason"));
 }
 
+/* A process whose last lines its stderr does not take: into a full disk, and
+ * without a reader. */
+static int end_unread(void)
+{
+    int ends[2];
+    const int before = dup(STDERR_FILENO), full = open("/dev/full", O_WRONLY);
+    if (before < 0 || full < 0 || pipe(ends) != 0)
+        return 1;
+    fill(ends[1]);
+    (void)dup2(full, STDERR_FILENO);
+    ls_log_warn("into a full disk");
+    (void)dup2(ends[1], STDERR_FILENO);
+    ls_log_warn("into a full pipe");
+    ls_log_warn("into a full pipe");
+    (void)dup2(before, STDERR_FILENO);
+    return 0;
+}
+
+TEST(the_end_of_a_process_says_how_many_lines_were_left_out)
+{
+    char out[1024];
+    run_as("end_unread", "", out, sizeof out);
+    assert_string_equal(behind_time(out),
+                        "warn  log: lines left out before this, which stderr "
+                        "did not take: 3\n");
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "speak") == 0)
         return speak();
+    if (argc > 1 && strcmp(argv[1], "end_unread") == 0)
+        return end_unread();
     return tests_run();
 }

@@ -6,8 +6,9 @@
  * - Whoever reads stderr may rest: a terminal that is stopped, a pipe to a
  *   program that waits. Who logs is awaited by others, and must not wait for
  *   that one: it does so for a moment, once, and then leaves lines out until
- *   there is room for one again, which says how many were left out. poll(2)
- *   says that a pipe takes PIPE_BUF bytes at least.
+ *   there is room for one again, which says how many were left out; at the
+ *   latest the end of the process says so. poll(2) says that a pipe takes
+ *   PIPE_BUF bytes at least.
  * - Texts come from anywhere, peers included. No byte of them can end the
  *   line, break the JSON, or reach a terminal as a control sequence. */
 #include "lockstep/log.h"
@@ -61,7 +62,9 @@ static struct {
     void (*fn)(void *self, const char *line);
     void *self;
 } redirection;
-static unsigned long long left_out; /* lines; nobody reads stderr */
+/* Lines that stderr did not take: nobody reads it, or a disk is full. It is
+ * changed under that mutex. */
+static atomic_ullong left_out;
 
 static int pack(struct setting setting)
 {
@@ -345,25 +348,43 @@ static bool write_line(struct line *line, enum ls_log_level level,
         return false;
     make_line(line, level, text, json, wants_colour());
     line->bytes[line->length++] = '\n';
-    while (write(STDERR_FILENO, line->bytes, line->length) < 0 &&
-           errno == EINTR)
-        continue;
-    return true;
+    ssize_t n;
+    do
+        n = write(STDERR_FILENO, line->bytes, line->length);
+    while (n < 0 && errno == EINTR);
+    return n >= 0;
+}
+
+/* Returns whether nothing is left to say of lines that were left out. */
+static bool say_left_out(struct line *line, bool json, int patience_ms)
+{
+    char missing[96];
+    (void)snprintf(missing, sizeof missing,
+                   "log: lines left out before this, which stderr did not "
+                   "take: %llu",
+                   left_out);
+    if (left_out != 0 &&
+        write_line(line, LS_LOG_WARN, missing, json, patience_ms))
+        left_out = 0;
+    return left_out == 0;
 }
 
 static void write_stderr(struct line *line, enum ls_log_level level,
                          const char *text, bool json)
 {
     const int patience_ms = left_out == 0 ? PATIENCE_MS : 0;
-    char missing[96];
-    (void)snprintf(missing, sizeof missing,
-                   "log: lines left out before this, since nobody read them: "
-                   "%llu",
-                   left_out);
-    if (left_out != 0 && write_line(line, LS_LOG_WARN, missing, json, 0))
-        left_out = 0;
-    if (left_out != 0 || !write_line(line, level, text, json, patience_ms))
+    if (!say_left_out(line, json, 0) ||
+        !write_line(line, level, text, json, patience_ms))
         left_out++;
+}
+
+/* No line may come after those. Without the mutex, which a thread that is no
+ * more may have had when this process was forked. */
+__attribute__((destructor)) static void end_log(void)
+{
+    struct line line;
+    if (left_out != 0)
+        (void)say_left_out(&line, current_setting().json, PATIENCE_MS);
 }
 
 void ls_log_write(enum ls_log_level level, const char *format, ...)

@@ -9,7 +9,9 @@
  * line, with one write(2); a line over 4095 bytes is cut and ends in an
  * ellipsis. Control bytes are escaped: \n, \x1b. A stderr that nobody reads (a
  * stopped terminal, a full pipe) holds up a thread for half a second, once;
- * then lines are left out until one is read, and the next says how many.
+ * then lines are left out until one is read, as they are on a full disk, and
+ * the next line says how many, or else the end of the process, if that is read
+ * within half a second.
  * Times are UTC; levels are coloured on a terminal, unless NO_COLOR is set. On
  * a thread of a simulation times are virtual, and warnings and errors are also
  * noted in the simulation's log (lockstep/simulation.h), whatever LS_LOG says.
