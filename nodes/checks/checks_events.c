@@ -256,12 +256,12 @@ static uint64_t account_for(checks *all, const struct member_life *sender,
                              : find_missed(sender, ready, member,
                                            overdue_at(all, sender, member), &n);
     if (first != 0)
-        ls_simulation_violation(
-            all->simulation,
-            "events: node %" PRIu32 " never got event %" PRIu64
-            " of node %" PRIu32 ", nor %" PRIu64 " others, and was there to "
-            "the end",
-            ready->id, first, checks_id(sender->life), n - 1);
+        ls_simulation_violation(all->simulation,
+                                "events: node %" PRIu32
+                                " never got event %" PRIu64 " of node %" PRIu32
+                                ", the first of %" PRIu64 " that it missed, "
+                                "and was there to the end",
+                                ready->id, first, checks_id(sender->life), n);
     if (stayed || ready->gone_at != LS_FOREVER)
         (void)find_missed(sender, ready, member, LS_FOREVER, &n);
     return n;

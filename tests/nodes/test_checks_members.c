@@ -723,7 +723,8 @@ TEST(the_last_event_may_not_be_missed)
           "events: node 1 missed 1 events of node 0, which counts 0");
     judge(it_is_counted, NULL);
     judge(it_is_overdue,
-          "events: node 1 never got event 3 of node 0, nor 0 others");
+          "events: node 1 never got event 3 of node 0, the first of 1 that it "
+          "missed");
     judge(it_is_overdue_as_nobody_could_move, NULL);
     judge(a_listener_was_killed, NULL);
 }
