@@ -702,6 +702,24 @@ TEST(the_usual_folder_is_this_users_alone)
     assert_int_equal(rmdir(out), 0);
 }
 
+/* As after sudo: that user could make none there any more. */
+TEST(in_the_runtime_folder_of_another_user_nothing_is_made)
+{
+    char out[108], others[64], made[128];
+    (void)snprintf(others, sizeof others, "%s/others", folder);
+    assert_int_equal(mkdir(others, 0700), 0);
+    const bool given = chown(others, 65534, (gid_t)-1) == 0;
+    const char *const runs[] = {given ? others : "/usr", "."};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(setenv("XDG_RUNTIME_DIR", runs[i], 1), 0);
+        assert_ok(ls_offer_folder(ls_runtime_threads(), out, sizeof out, NULL));
+        assert_has(out, "/tmp/lockstep-");
+        (void)snprintf(made, sizeof made, "%s/lockstep", runs[i]);
+        assert_int_not_equal(access(made, F_OK), 0);
+    }
+    assert_int_equal(rmdir(others), 0);
+}
+
 static uint64_t host_by(const char *runtime_folder)
 {
     char out[108];

@@ -267,13 +267,22 @@ static uint64_t number_of(const struct stat *folder)
     return parts[0] == 0 ? 0 : XXH3_64bits(parts, sizeof parts);
 }
 
+/* XDG_RUNTIME_DIR may be that of the user whom this process was before sudo or
+ * su: a folder that is made there is in that user's way ever after. */
+static bool is_own_folder(const char *path)
+{
+    struct stat about;
+    return path != NULL && path[0] == '/' && stat(path, &about) == 0 &&
+           S_ISDIR(about.st_mode) && about.st_uid == geteuid();
+}
+
 int ls_threads_folder(ls_runtime *runtime, char *out, size_t size,
                       uint64_t *host)
 {
     (void)runtime;
     const char *const run = getenv("XDG_RUNTIME_DIR");
     struct stat about;
-    if (run != NULL && run[0] != '\0')
+    if (is_own_folder(run))
         (void)snprintf(out, size, "%s/lockstep", run);
     else
         (void)snprintf(out, size, "/tmp/lockstep-%u", (unsigned)geteuid());

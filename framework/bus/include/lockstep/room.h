@@ -53,7 +53,8 @@ struct ls_room_options {
     size_t n_members;
     /* Where the members meet: a folder that all of them see, and that nobody
      * else can write to. Those who do not see the same one are not on one host.
-     * NULL: lockstep in $XDG_RUNTIME_DIR, or a folder of this user's in /tmp.
+     * NULL: lockstep in $XDG_RUNTIME_DIR, if that is this user's own, or else
+     * a folder of this user's in /tmp.
      * It is empty again once the room is made. */
     const char *folder;
     int timeout_ms; /* how long create waits for the others; default 10000 */
