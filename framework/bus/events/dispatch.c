@@ -330,12 +330,14 @@ static struct message *first_of(ls_node *node, struct message_list *list)
 
 /* The next message that may be handled; NULL: there is none now.
  * handled: one was since this was asked last, which may have let others in.
+ * was_held: out: it is one of those.
  */
 static struct message *next_of(ls_node *node, struct message_list *todo,
-                               bool handled)
+                               bool handled, bool *was_held)
 {
     struct message_list *held = &node->dispatch.held;
     struct message *message = handled ? first_of(node, held) : NULL;
+    *was_held = message != NULL;
     while (message == NULL && (message = message_list_take(todo)) != NULL) {
         if (may_handle(node, message))
             break;
@@ -359,6 +361,17 @@ static bool goes_on(ls_node *node, struct message *message)
     return may;
 }
 
+/* The rest of a batch: behind what was held before it came, and before what has
+ * come after it. */
+static void hold(ls_node *node, struct message *message, bool was_held)
+{
+    struct message_list *held = &node->dispatch.held;
+    if (was_held)
+        message_list_prepend(held, message);
+    else
+        message_list_append(held, message);
+}
+
 /* It has been handled. */
 static void put_by(ls_node *node, struct releases *releases,
                    struct message_list *done, struct message *message)
@@ -378,7 +391,9 @@ static void handle_all(ls_node *node, struct message_list *todo)
     message_list_init(&done);
     struct releases releases = {0};
     struct message *message = NULL;
-    while ((message = next_of(node, todo, message != NULL)) != NULL) {
+    bool was_held;
+    while ((message = next_of(node, todo, message != NULL, &was_held)) !=
+           NULL) {
         bool more = false, may = true; /* of a batch */
         if (message->kind == MESSAGE_MEMBER) {
             watch_members(node, message);
@@ -401,7 +416,7 @@ static void handle_all(ls_node *node, struct message_list *todo)
         if (may)
             put_by(node, &releases, &done, message);
         else
-            message_list_append(&node->dispatch.held, message);
+            hold(node, message, was_held);
     }
     release(node, &releases);
     message_give_back(node->pool, &done);

@@ -195,7 +195,6 @@ static inline void bus_hand_on(ls_node *node, struct message *message)
 {
     message_list_append(&node->loop.arrived, message);
 }
-/* The same of an event that is whole. */
 /* The next payload of a batch is that of its event. */
 static inline void bus_next_payload(struct message *message)
 {
@@ -203,6 +202,7 @@ static inline void bus_next_payload(struct message *message)
     wire_batch_next(&message->next_at, &data, &message->event.size);
     message->event.data = data;
 }
+/* The same as bus_hand_on() of an event that is whole. */
 static inline void bus_event(ls_node *node, struct message *message,
                              struct event_entry *entry,
                              const struct wire_header *header)

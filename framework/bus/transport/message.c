@@ -28,6 +28,15 @@ void message_list_append(struct message_list *list, struct message *message)
     list->n += 1 + message->more;
 }
 
+void message_list_prepend(struct message_list *list, struct message *message)
+{
+    message->next = list->first;
+    list->first = message;
+    if (message->next == NULL)
+        list->last = &message->next;
+    list->n += 1 + message->more;
+}
+
 void message_list_splice(struct message_list *to, struct message_list *from)
 {
     if (from->first == NULL)

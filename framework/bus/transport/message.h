@@ -73,6 +73,8 @@ struct message_list {
 };
 void message_list_init(struct message_list *list);
 void message_list_append(struct message_list *list, struct message *message);
+/* Put it in front. */
+void message_list_prepend(struct message_list *list, struct message *message);
 /* Move all of `from` to the end of `to`. */
 void message_list_splice(struct message_list *to, struct message_list *from);
 struct message *message_list_take(struct message_list *list);
