@@ -1307,6 +1307,15 @@ TEST(while_it_joins_it_is_told_why_it_cannot)
     assert_int_equal(a->m.fatal, LS_ELIMIT);
     end(a);
 
+    struct machine *other = machine();
+    assert_ok(present(other, 3, FIRST));
+    assert_fails(told_by(other, 3, LS_EMISMATCH, false), LS_EPROTO);
+    assert_int_equal(other->m.fatal, LS_OK);
+    assert_ok(told_by(other, 3, LS_EMISMATCH, true));
+    assert_int_equal(other->m.fatal, LS_EMISMATCH);
+    assert_has(other->m.fatal_text, "role \"learner\" and labels \"gpu\"");
+    end(other);
+
     struct machine *taken = machine();
     assert_ok(told_by(taken, 0, LS_EEXIST, true));
     assert_int_equal(taken->m.fatal, LS_EEXIST);
@@ -1321,6 +1330,7 @@ TEST(once_it_has_joined_it_is_not_told_so_any_more)
     a->m.formed = true;
     assert_ok(told_by(a, 2, LS_EEXIST, true));
     assert_ok(told_by(a, 2, LS_ELIMIT, true));
+    assert_ok(told_by(a, 2, LS_EMISMATCH, true));
     assert_ok(told_by(a, 2, LS_EUNREACHABLE, true));
     assert_int_equal(a->m.fatal, LS_OK);
     assert_string_equal(a->m.hint, "");

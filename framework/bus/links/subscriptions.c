@@ -42,12 +42,16 @@ static enum ls_refusal_kind kind_of(int status)
 
 /* Whether what it says of its node is signed by that node, where that is asked
  * for; and whether the node may call itself so. */
-static bool is_genuine(const ls_node *node, const struct wire_presence *p)
+static bool is_genuine(ls_node *node, const struct speaker *by,
+                       const struct wire_presence *p)
 {
     char statement[WIRE_TOPIC_MAX];
     if (node->security == NULL)
         return true;
     if (!credentials_suits(node->security, p->id, p->role, p->labels)) {
+        /* Who only claims to be that node is told nothing. */
+        if (by->proved && by->id == p->id)
+            membership_unsuited(&node->world, p);
         (void)ls_error(LS_EPROTO,
                        "node %" PRIu32 " gives itself role \"%s\" and labels "
                        "\"%s\", which its certificate does not",
@@ -98,7 +102,7 @@ static void presence(ls_node *node, const uint8_t *topic, size_t size,
                status == LS_EMISMATCH ? LS_REFUSAL_WORLD : LS_REFUSAL_FORM);
         return;
     }
-    if (subscribed && !is_genuine(node, &p))
+    if (subscribed && !is_genuine(node, by, &p))
         status = LS_EPROTO;
     else if (subscribed)
         status = present(node, by, &p);

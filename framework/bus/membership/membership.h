@@ -146,8 +146,9 @@ bool member_shows(const struct member *member, uint64_t link);
 
 struct membership_options {
     uint32_t id;
-    const char *job; /* this and the next: borrow */
+    const char *job; /* this and the next three: borrow */
     const char *endpoint;
+    const char *role, *labels;
     uint64_t config_hash;
     enum ls_topology topology;
     bool hub;
@@ -238,6 +239,10 @@ int membership_present(struct membership *m, const struct speaker *by,
                        const struct wire_presence *presence, int64_t now);
 int membership_absent(struct membership *m, const struct speaker *by,
                       const struct wire_presence *presence, int64_t now);
+/* The node of this presence, which it shows itself, has another role or other
+ * labels than are its own: it is told so. */
+void membership_unsuited(struct membership *m,
+                         const struct wire_presence *presence);
 /* Whether a listening, or its end, is its own to say: of this id. */
 int membership_may_listen(const struct membership *m, const struct speaker *by,
                           uint32_t id);

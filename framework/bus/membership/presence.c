@@ -350,6 +350,14 @@ static int other_life(struct membership *m, struct member *member,
     return appears(m, member, p, connection, now);
 }
 
+void membership_unsuited(struct membership *m, const struct wire_presence *p)
+{
+    m->ops->tell(m->self, &(struct verdict){.to = p->id,
+                                            .reason = LS_EMISMATCH,
+                                            .subject = p->incarnation,
+                                            .text = ""});
+}
+
 int membership_present(struct membership *m, const struct speaker *by,
                        const struct wire_presence *p, int64_t now)
 {

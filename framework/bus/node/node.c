@@ -165,6 +165,8 @@ static void init_world(ls_node *node)
                         .id = o->id,
                         .job = node->me.job,
                         .endpoint = node->me.endpoint,
+                        .role = node->me.role,
+                        .labels = node->me.labels,
                         .config_hash = o->config_hash,
                         .topology = o->topology,
                         .hub = node->me.hub,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bus.h"
+#include "credentials.h"
 #include "runtime_network.h"
 #include "shared_memory.h"
 
@@ -84,6 +85,9 @@ int ls_node_open(ls_node *node)
         return ls_error(LS_ESTATE, "node %u was started before",
                         node->options.id);
     int status = choose_security(node);
+    if (status == LS_OK && node->security != NULL)
+        status = credentials_check_own(node->security, node->options.id,
+                                       node->me.role, node->me.labels);
     if (status == LS_OK)
         status = open_transport(node);
     if (status != LS_OK)

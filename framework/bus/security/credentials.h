@@ -139,5 +139,9 @@ bool credentials_signed(ls_security *security, uint32_t id, const void *bytes,
  * and list the labels that it may carry, and one must be there. */
 bool credentials_suits(ls_security *security, uint32_t id, const char *role,
                        const char *labels);
+/* The same of this node, before others refuse it. LS_OK also where the folder
+ * has no certificate of it. Errors: LS_EMISMATCH: names both. */
+LS_MUST_USE int credentials_check_own(ls_security *security, uint32_t id,
+                                      const char *role, const char *labels);
 
 #endif

@@ -499,15 +499,38 @@ static bool all_in(const char *list, const char *words)
     return true;
 }
 
+static bool gives(const struct certificate *certificate, const char *role,
+                  const char *labels)
+{
+    return (!certificate->has_role || strcmp(role, certificate->role) == 0) &&
+           (!certificate->has_labels || all_in(certificate->labels, labels));
+}
+
 bool credentials_suits(ls_security *security, uint32_t id, const char *role,
                        const char *labels)
 {
     struct keyring_found found;
     if (security->mode != LS_SECURITY_CURVE || security->gives_ids)
         return true;
-    if (!keyring_find_id(security->keyring, id, false, &found))
-        return false;
-    const struct certificate *certificate = &found.certificate;
-    return (!certificate->has_role || strcmp(role, certificate->role) == 0) &&
-           (!certificate->has_labels || all_in(certificate->labels, labels));
+    return keyring_find_id(security->keyring, id, false, &found) &&
+           gives(&found.certificate, role, labels);
+}
+
+int credentials_check_own(ls_security *security, uint32_t id, const char *role,
+                          const char *labels)
+{
+    struct keyring_found found;
+    const struct certificate *own = &found.certificate;
+    if (security->mode != LS_SECURITY_CURVE || security->gives_ids ||
+        !keyring_find_id(security->keyring, id, false, &found) ||
+        gives(own, role, labels))
+        return LS_OK;
+    return ls_error(
+        LS_EMISMATCH,
+        "it has role \"%s\" and labels \"%s\", but its certificate in %s gives "
+        "it role \"%s\" and labels \"%s\", so no other node would let it in: "
+        "start it as its certificate says, or make its keys again",
+        role, labels, keyring_folder(security->keyring),
+        own->has_role ? own->role : "(any)",
+        own->has_labels ? own->labels : "(any)");
 }
