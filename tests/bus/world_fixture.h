@@ -14,6 +14,7 @@
 #include "lockstep/log.h"
 #include "lockstep/node.h"
 #include "lockstep/runtime.h"
+#include "loopback.h"
 #include "test.h"
 
 #define WORLD_MAX 128
@@ -139,17 +140,6 @@ static inline void fresh_endpoint(char *out, size_t size)
 {
     static atomic_uint number;
     (void)snprintf(out, size, "inproc://test-%u", atomic_fetch_add(&number, 1));
-}
-
-/* Nodes of other tests, that run beside this one and still look for one that
- * has gone, look for it elsewhere. */
-static inline const char *loopback(void)
-{
-    static char address[sizeof "127.127.255.255"];
-    const unsigned pid = (unsigned)getpid();
-    (void)snprintf(address, sizeof address, "127.%u.%u.%u",
-                   1 + (pid >> 16) % 127, (pid >> 8) & 255, pid & 255);
-    return address;
 }
 
 static inline void bind_for(struct world *world, const struct world_plan *plan,

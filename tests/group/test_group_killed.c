@@ -16,6 +16,7 @@
 #include "base/sanitized.h"
 #include "lockstep/group.h"
 #include "lockstep/random.h"
+#include "loopback.h"
 #include "test.h"
 
 extern char **environ;
@@ -194,7 +195,12 @@ static int begin(struct rank *rank, unsigned index, unsigned n,
         .on_loss = LS_ON_LOSS_GO_ON,
         .room =
             rank->mix % 2 == 0 ? LS_GROUP_ROOM_ALWAYS : LS_GROUP_ROOM_NEVER};
+    char bind[64];
     ls_node_options_init(&options);
+    /* Of another program of this test, which has the same job and ids, nobody
+     * comes to answer where one was killed. */
+    (void)snprintf(bind, sizeof bind, "tcp://%s:*", loopback());
+    options.bind = bind;
     options.id = 10 + 3 * index;
     options.world_size = n;
     options.start_timeout_ms = WAIT_MS;
