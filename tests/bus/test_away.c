@@ -5,6 +5,8 @@
 
 static const struct severed_plan patient = {
     .n = 2, .heartbeat_ms = 20, .silence_ms = 60000};
+static const struct severed_plan parted = {
+    .n = 2, .heartbeat_ms = 20, .silence_ms = 60000, .parted = true};
 
 /* ---- coming back ------------------------------------------------------- */
 
@@ -93,7 +95,7 @@ TEST(what_was_listened_to_is_known_anew_when_one_is_back)
 
 TEST(one_whose_host_refuses_is_lost_at_once)
 {
-    struct severed_world *world = severed_start(&patient);
+    struct severed_world *world = severed_start(&parted);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
     severed_reset(&b->link, LINK_REFUSES); /* as if its process were gone */
     severed_reset(&a->link, LINK_HOLDS);
@@ -105,7 +107,7 @@ TEST(one_whose_host_refuses_is_lost_at_once)
 
 TEST(one_that_dies_while_it_is_away_is_found)
 {
-    struct severed_world *world = severed_start(&patient);
+    struct severed_world *world = severed_start(&parted);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
     severed_watch(world);
     severed_reset(&a->link, LINK_HOLDS); /* the probe finds B's address alive */
@@ -172,7 +174,7 @@ static void make_second(struct second *second, struct severed_world *world)
     options.heartbeat_ms = 20;
     options.silence_ms = 60000;
     options.start_timeout_ms = LONG_MS;
-    options.linger_ms = 2000;
+    options.linger_ms = 0;
     assert_ok(ls_node_create(&second->node, &options));
 }
 
@@ -200,7 +202,7 @@ TEST(the_id_of_one_that_is_away_and_lives_is_not_given_away)
 
 TEST(the_id_of_one_that_is_gone_is_free_at_once)
 {
-    struct severed_world *world = severed_start(&patient);
+    struct severed_world *world = severed_start(&parted);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
     struct second second;
     make_second(&second, world);

@@ -7,6 +7,8 @@
 
 static const struct severed_plan patient = {
     .n = 2, .heartbeat_ms = 20, .silence_ms = 60000};
+static const struct severed_plan parted = {
+    .n = 2, .heartbeat_ms = 20, .silence_ms = 60000, .parted = true};
 
 static int emit(struct severed_node *from, const void *data, size_t size)
 {
@@ -185,7 +187,7 @@ TEST(a_full_window_names_the_slow_member)
 
 TEST(a_loss_is_counted_and_told)
 {
-    struct severed_world *world = severed_start(&patient);
+    struct severed_world *world = severed_start(&parted);
     struct severed_node *a = &world->at[0], *b = &world->at[1];
     struct ls_node_loss loss;
     severed_watch(world);
