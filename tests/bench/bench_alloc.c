@@ -124,23 +124,6 @@ static int run_rank(char **arguments)
 
 /* --- in the program's own ------------------------------------------------- */
 
-static void start_ranks(struct group_world *world, unsigned n)
-{
-    char index[16], size[16], seed[PROCESS_LINE_MAX], line[PROCESS_LINE_MAX];
-    world->n = n;
-    (void)snprintf(size, sizeof size, "%u", n);
-    for (unsigned i = 0; i < n; i++) {
-        (void)snprintf(index, sizeof index, "%u", i);
-        const char *const arguments[] = {"rank", index, size,
-                                         i == 0 ? NULL : seed, NULL};
-        process_start(&world->ranks[i], arguments);
-        if (i == 0)
-            process_hear(&world->ranks[0], seed);
-    }
-    for (unsigned i = 0; i < n; i++)
-        process_hear(&world->ranks[i], line);
-}
-
 static void compare(struct group_world *world, int kind,
                     const struct bench_options *options)
 {
@@ -185,7 +168,7 @@ int main(int argc, char **argv)
         struct group_world world = {0};
         if (!is_asked_for("RANKS", (int)n))
             continue;
-        start_ranks(&world, n);
+        group_world_start(&world, n);
         for (int kind = 0; kind < N_WHATS * N_SIZES; kind++)
             if (is_asked_for("KIND", kind))
                 compare(&world, kind, &options);

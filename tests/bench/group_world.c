@@ -41,6 +41,23 @@ int group_run_mpi(char **arguments)
     return 1;
 }
 
+void group_world_start(struct group_world *world, unsigned n)
+{
+    char index[16], size[16], seed[PROCESS_LINE_MAX], line[PROCESS_LINE_MAX];
+    world->n = n;
+    (void)snprintf(size, sizeof size, "%u", n);
+    for (unsigned i = 0; i < n; i++) {
+        (void)snprintf(index, sizeof index, "%u", i);
+        const char *const arguments[] = {"rank", index, size,
+                                         i == 0 ? NULL : seed, NULL};
+        process_start(&world->ranks[i], arguments);
+        if (i == 0)
+            process_hear(&world->ranks[0], seed);
+    }
+    for (unsigned i = 0; i < n; i++)
+        process_hear(&world->ranks[i], line);
+}
+
 void group_world_add_mpi(struct group_world *world, const char *transport)
 {
     char path[256], size[16], folder[200];

@@ -1,5 +1,6 @@
 /* group_world.h - ranks in processes of their own, and as many of Open MPI:
- * what bench_group and bench_shared measure, in turn. Thread: serial. */
+ * what bench_alloc, bench_group and bench_shared measure, in turn. Thread:
+ * serial. */
 #ifndef GROUP_WORLD_H
 #define GROUP_WORLD_H
 
@@ -20,6 +21,11 @@ struct group_world {
 
 /* Whether there was an mpicc when this was built; if not, stderr says so. */
 bool group_has_mpi(const char *program);
+
+/* Start ranks, with the arguments "rank INDEX N", and all but the first with
+ * what that has told: where it is. Returns when each has told that it is ready.
+ */
+void group_world_start(struct group_world *world, unsigned n);
 
 /* Add as many ranks of MPI. They wait at a pipe while others are measured.
  * transport: one of MPI's, as "tcp" or "vader". */

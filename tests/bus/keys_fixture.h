@@ -7,6 +7,7 @@
 
 #include "certificate.h"
 #include "keyring_folder.h"
+#include "lockstep/node.h"
 #include "security_fixture.h"
 
 #define OWN 3
@@ -25,6 +26,35 @@ static inline void make(const struct scratch *scratch, uint32_t id)
 {
     if (ls_keys_create(keys(scratch, "").text, id, NULL, NULL) != LS_OK)
         fail_msg("%s", ls_error_text());
+}
+
+/* Where a node listens, and attaches. */
+struct ends {
+    char bind[LS_ENDPOINT_MAX + 1], attach[LS_ENDPOINT_MAX + 1];
+    const char *attached;
+};
+
+/* Of a node that listens in the folder of the test, and attaches to OWN there,
+ * if it is not that. ends: filled; as long as the options. */
+static inline struct ls_node_options by_ipc(const struct scratch *scratch,
+                                            uint32_t id, ls_security *security,
+                                            struct ends *ends)
+{
+    struct ls_node_options options;
+    (void)snprintf(ends->bind, sizeof ends->bind, "ipc://%s/%u.ipc",
+                   scratch->folder, (unsigned)id);
+    (void)snprintf(ends->attach, sizeof ends->attach, "%d@ipc://%s/%d.ipc", OWN,
+                   scratch->folder, OWN);
+    ends->attached = ends->attach;
+    ls_node_options_init(&options);
+    options.id = id;
+    options.bind = ends->bind;
+    options.attach = &ends->attached;
+    options.n_attach = id != OWN;
+    options.security = security;
+    options.start_timeout_ms = 30000;
+    options.linger_ms = 0;
+    return options;
 }
 
 /* Certificates of nodes 3 and 4. */

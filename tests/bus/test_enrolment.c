@@ -297,23 +297,12 @@ static void start_one(void *node)
 static ls_node *one_of_three(const struct scratch *scratch, uint32_t id,
                              ls_security *security)
 {
-    struct ls_node_options options;
-    char bind[LS_ENDPOINT_MAX + 1], attach[LS_ENDPOINT_MAX + 1];
+    struct ends ends;
+    struct ls_node_options options = by_ipc(scratch, id, security, &ends);
     ls_node *node = NULL;
-    (void)snprintf(bind, sizeof bind, "ipc://%s/%u.ipc", scratch->folder,
-                   (unsigned)id);
-    (void)snprintf(attach, sizeof attach, "3@ipc://%s/3.ipc", scratch->folder);
-    ls_node_options_init(&options);
-    options.id = id;
-    options.bind = bind;
-    options.attach = &(const char *){attach};
-    options.n_attach = id != OWN;
     options.world_size = 3;
     options.members = (uint32_t[]){OWN, 4, 5};
-    options.security = security;
-    options.start_timeout_ms = 30000;
     options.silence_ms = 60000; /* what is hearsay is dialled anew after that */
-    options.linger_ms = 0;
     assert_ok(ls_node_create(&node, &options));
     return node;
 }

@@ -12,26 +12,15 @@ static ls_node *created(const struct scratch *scratch, uint32_t id,
                         ls_security *security, const char *role,
                         const char *labels)
 {
-    struct ls_node_options options;
-    char bind[LS_ENDPOINT_MAX + 1], attach[LS_ENDPOINT_MAX + 1];
+    struct ends ends;
+    struct ls_node_options options = by_ipc(scratch, id, security, &ends);
     ls_node *node = NULL;
-    (void)snprintf(bind, sizeof bind, "ipc://%s/%u.ipc", scratch->folder,
-                   (unsigned)id);
-    (void)snprintf(attach, sizeof attach, "3@ipc://%s/3.ipc", scratch->folder);
-    ls_node_options_init(&options);
-    options.id = id;
-    options.bind = bind;
-    options.attach = &(const char *){attach};
-    options.n_attach = id != OWN;
     options.topology = LS_TOPOLOGY_ALONE;
     options.world_size = id != OWN ? 2 : 1;
     options.members = id != OWN ? (uint32_t[]){OWN, OTHER} : NULL;
     options.world_max = 0;
     options.role = role;
     options.labels = labels;
-    options.security = security;
-    options.start_timeout_ms = 30000;
-    options.linger_ms = 0;
     assert_ok(ls_node_create(&node, &options));
     return node;
 }
