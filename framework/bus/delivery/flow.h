@@ -85,9 +85,9 @@ size_t flow_piece(const struct peer *peer);
 /* Bus thread. Whether so many more messages have been granted to this peer. */
 bool flow_may(const ls_node *node, const struct peer *peer, uint64_t messages,
               uint64_t bytes);
-/* Bus thread: a message from this peer came: it counts, and is held if `keep`.
- * What takes a long event back (WIRE_FLAG_WITHDRAW) is counted by neither
- * side. */
+/* Bus thread: so many messages from this peer came, of so many bytes in all:
+ * they count, and are held if `keep`. What takes a long event back
+ * (WIRE_FLAG_WITHDRAW) is counted by neither side. */
 void flow_got(struct peer *peer, uint64_t messages, size_t bytes, bool keep);
 /* The same of one that came through memory: before flow_got(). */
 void flow_got_near(struct peer *peer, size_t bytes);

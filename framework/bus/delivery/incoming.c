@@ -238,8 +238,7 @@ int incoming_event(ls_node *node, struct incoming *in, struct message *message,
                : take_in(node, in, message, inbox, to, kept);
 }
 
-/* Whether a batch is to be handled here; each event of it is refused for
- * itself.
+/* Whether a batch is to be handled here. Each event of it is refused by itself.
  */
 static bool is_batch_wanted(ls_node *node, struct event_entry *entry,
                             const struct incoming *in)
