@@ -4,9 +4,8 @@
  * nobody disturbed, to the bit. */
 #include "base/seeds.h"
 #include "line.h"
-#include "lockstep/disk.h"
-#include "lockstep/network.h"
 #include "lockstep/trainer.h"
+#include "simulation_fixture.h"
 
 enum { SITES = 3, LIVES = 3 };
 
@@ -24,10 +23,7 @@ struct site {
 };
 
 struct world {
-    ls_simulation *simulation;
-    ls_network *network;
-    ls_disk *disk;
-    uint64_t seed;
+    struct simulation sim;
     int64_t life_ns; /* of an undisturbed life; 0: measure it */
     struct site sites[SITES];
     uint64_t hashes[SITES];
@@ -50,14 +46,14 @@ static int train(void *self, ls_driver *driver)
     const struct ls_trainer_callbacks callbacks = {
         .before_training = note_start, .self = world};
     TRY(line_setup(driver, &line_ops));
-    CHECK(world->disk == NULL || ls_driver_local_rank(driver) == 0);
+    CHECK(world->sim.disk == NULL || ls_driver_local_rank(driver) == 0);
     TRY(ls_trainer_run(driver,
                        &(struct ls_trainer_options){
                            .data = &line_data,
                            .evaluation = &line_data,
                            .epochs = 2,
                            .batch_size = 3,
-                           .folder = world->disk != NULL ? "saved" : NULL,
+                           .folder = world->sim.disk != NULL ? "saved" : NULL,
                            .save_every = 2,
                            .retention = {.last = 2},
                            .resume = true,
@@ -105,9 +101,7 @@ static void life_begin(struct world *world)
     for (uint32_t i = 0; i < SITES; i++) {
         struct site *site = &world->sites[i];
         *site = (struct site){.world = world, .index = i};
-        assert_ok(ls_host_create(&site->host, world->simulation, names[i]));
-        assert_ok(ls_network_join(world->network, site->host));
-        assert_ok(ls_disk_join(world->disk, site->host));
+        site->host = simulation_host(&world->sim, names[i]);
         assert_ok(ls_thread_spawn(ls_host_runtime(site->host), &site->thread,
                                   "site", site_main, site));
     }
@@ -122,19 +116,17 @@ static void life_end(struct world *world)
 
 static void fail_seed(const struct world *world, size_t i, const char *what)
 {
-    ls_simulation_print(world->simulation, stderr);
-    fail_msg("seed %llu: site %zu: %s", (unsigned long long)world->seed, i,
-             what);
+    simulation_fail(&world->sim, "site %zu: %s", i, what);
 }
 
 static void kill(struct world *world, size_t i)
 {
     struct site *site = &world->sites[i];
     site->is_killed = true;
-    if (ls_rng_below(ls_simulation_random(world->simulation), 2) == 0)
-        ls_network_kill(world->network, site->host);
+    if (ls_rng_below(ls_simulation_random(world->sim.simulation), 2) == 0)
+        ls_network_kill(world->sim.network, site->host);
     else
-        ls_disk_power_cut(world->disk, site->host);
+        ls_disk_power_cut(world->sim.disk, site->host);
 }
 
 /* Who survives says that another was lost, or that all was done. */
@@ -165,8 +157,8 @@ static void check_end(const struct world *world)
 static void body(void *arg)
 {
     struct world *world = arg;
-    ls_runtime *runtime = ls_simulation_runtime(world->simulation);
-    struct ls_rng *random = ls_simulation_random(world->simulation);
+    ls_runtime *runtime = ls_simulation_runtime(world->sim.simulation);
+    struct ls_rng *random = ls_simulation_random(world->sim.simulation);
     for (int life = 0; life < LIVES && world->life_ns > 0; life++) {
         life_begin(world);
         ls_rest_until(runtime,
@@ -180,42 +172,29 @@ static void body(void *arg)
     life_end(world);
     check_end(world);
     if (world->life_ns == 0)
-        world->life_ns = ls_simulation_now(world->simulation);
+        world->life_ns = ls_simulation_now(world->sim.simulation);
 }
 
-static void play(struct world *world)
+static void play(struct world *world, uint64_t seed)
 {
     const struct ls_network_path path = {.delay_ns = LS_NS_PER_MS / 2,
                                          .jitter_ns = LS_NS_PER_MS / 2,
                                          .loss = 0.02,
                                          .duplicate = 0.02,
                                          .reorder = 0.02};
-    assert_ok(ls_simulation_create(
-        &world->simulation,
-        &(struct ls_simulation_options){.seed = world->seed}));
-    assert_ok(ls_network_create(&world->network, world->simulation, &path));
-    assert_ok(ls_disk_create(&world->disk, world->simulation, NULL));
-    const int status = ls_simulation_run(world->simulation, body, world);
-    if (status != LS_OK) {
-        ls_simulation_print(world->simulation, stderr);
-        fail_msg("seed %llu: %s", (unsigned long long)world->seed,
-                 ls_error_text());
-    }
-    ls_disk_destroy(&world->disk);
-    ls_network_destroy(&world->network);
-    ls_simulation_destroy(&world->simulation);
+    simulation_play(&world->sim, seed, &path, body, world);
 }
 
 TEST(whoever_dies_and_when_the_weights_are_those_of_threads)
 {
     const struct seeds seeds = seeds_of(40);
-    struct world threads = {.disk = NULL};
+    struct world threads = {.life_ns = 0};
     assert_ok(run_threads(SITES, train, &threads));
     wanted = threads.hashes[0];
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
-        struct world world = {.seed = seed};
-        play(&world); /* undisturbed, but for the network */
-        play(&world);
+        struct world world = {.life_ns = 0};
+        play(&world, seed); /* undisturbed, but for the network */
+        play(&world, seed);
     }
     printf("%u killed, %u resumed, %u not begun\n", n_killed, n_resumed, n_odd);
     if (getenv("SEED") == NULL)

@@ -7,12 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lockstep/disk.h"
 #include "lockstep/file.h"
 #include "lockstep/job.h"
-#include "lockstep/network.h"
 #include "lockstep/random.h"
-#include "test.h"
+#include "simulation_fixture.h"
 
 #define SITES 3
 #define READS 10
@@ -39,10 +37,7 @@ struct site {
 };
 
 struct job_world {
-    ls_simulation *simulation;
-    ls_network *network;
-    ls_disk *disk;
-    uint64_t seed;
+    struct simulation sim;
     struct site *sites; /* SITES of the life that runs */
     bool own_folders;   /* a folder for each node */
     /* What the job is like; may change it, or do something else entirely. */
@@ -199,9 +194,7 @@ static inline void site_spawn(struct job_world *world, uint32_t id)
                     .save_timeout_ms = 20000}};
     if (world->tune != NULL)
         world->tune(site);
-    assert_ok(ls_host_create(&site->host, world->simulation, names[id - 1]));
-    assert_ok(ls_network_join(world->network, site->host));
-    assert_ok(ls_disk_join(world->disk, site->host));
+    site->host = simulation_host(&world->sim, names[id - 1]);
     assert_ok(ls_thread_spawn(ls_host_runtime(site->host), &site->thread,
                               "site", site_main, site));
 }
@@ -241,25 +234,13 @@ static inline void world_play(struct job_world *world, uint64_t seed,
 {
     const struct ls_network_path path = {.delay_ns = LS_NS_PER_MS / 2,
                                          .jitter_ns = LS_NS_PER_MS / 2};
-    const struct ls_simulation_options options = {.seed = seed};
     struct site sites[SITES];
     memset(sites, 0, sizeof sites);
     world->sites = sites;
-    world->seed = seed;
     world->body = body;
     if (world->describe == NULL)
         world->describe = describe_reader;
-    assert_ok(ls_simulation_create(&world->simulation, &options));
-    assert_ok(ls_network_create(&world->network, world->simulation, &path));
-    assert_ok(ls_disk_create(&world->disk, world->simulation, NULL));
-    const int status = ls_simulation_run(world->simulation, world_body, world);
-    if (status != LS_OK) {
-        ls_simulation_print(world->simulation, stderr);
-        fail_msg("seed %llu: %s", (unsigned long long)seed, ls_error_text());
-    }
-    ls_disk_destroy(&world->disk);
-    ls_network_destroy(&world->network);
-    ls_simulation_destroy(&world->simulation);
+    simulation_play(&world->sim, seed, &path, world_body, world);
 }
 
 #endif

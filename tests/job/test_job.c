@@ -52,8 +52,8 @@ static struct look look_for(struct job_world *world, int64_t epochs)
     struct look look = {.epochs = epochs};
     ls_host *host;
     ls_thread *thread;
-    assert_ok(ls_host_create(&host, world->simulation, "observer"));
-    assert_ok(ls_disk_join(world->disk, host));
+    assert_ok(ls_host_create(&host, world->sim.simulation, "observer"));
+    assert_ok(ls_disk_join(world->sim.disk, host));
     assert_ok(ls_thread_spawn(ls_host_runtime(host), &thread, "look",
                               look_at_files, &look));
     assert_ok(ls_thread_join(&thread, LS_FOREVER));
@@ -226,11 +226,11 @@ static int fill(void *self, ls_turn *turn)
 {
     struct site *site = self;
     struct ls_disk_stats stats;
-    ls_disk_stats(site->world->disk, &stats);
+    ls_disk_stats(site->world->sim.disk, &stats);
     if (site->id == 2 && ls_turn_epoch(turn) == 2)
-        ls_disk_fill(site->world->disk, stats.bytes + 300);
+        ls_disk_fill(site->world->sim.disk, stats.bytes + 300);
     else if (site->id == 2)
-        ls_disk_fill(site->world->disk, UINT64_MAX);
+        ls_disk_fill(site->world->sim.disk, UINT64_MAX);
     return LS_OK;
 }
 
@@ -262,7 +262,7 @@ static void full_body(struct job_world *world)
         assert_int_equal(life(world), LS_EIO);
         for (size_t i = 0; i < SITES; i++)
             assert_has(world->sites[i].text, "epoch 2 was not saved: node ");
-        ls_disk_fill(world->disk, UINT64_MAX);
+        ls_disk_fill(world->sim.disk, UINT64_MAX);
         world->describe = describe_reader;
         assert_lives(world);
         assert_ended(world, 4, 3, 145); /* 1 was the newest */
@@ -442,13 +442,13 @@ static int describe_long(struct site *site)
 
 static void lost_body(struct job_world *world)
 {
-    ls_runtime *runtime = ls_simulation_runtime(world->simulation);
+    ls_runtime *runtime = ls_simulation_runtime(world->sim.simulation);
     const size_t lost = *(const size_t *)world->self;
     char name[16];
     world->describe = describe_long;
     life_begin(world);
     ls_rest_until(runtime, ls_now(runtime) + 2 * LS_NS_PER_S);
-    ls_network_kill(world->network, world->sites[lost].host);
+    ls_network_kill(world->sim.network, world->sites[lost].host);
     const int64_t killed_at = ls_now(runtime);
     life_end(world);
     assert_true(ls_now(runtime) - killed_at < 5 * LS_NS_PER_S);

@@ -15,13 +15,13 @@ static size_t n_ended, n_resumed[5];
 
 static uint64_t below(struct job_world *world, uint64_t n)
 {
-    return ls_rng_below(ls_simulation_random(world->simulation), n);
+    return ls_rng_below(ls_simulation_random(world->sim.simulation), n);
 }
 
 static void tune(struct site *site)
 {
-    site->options.saves_behind = site->world->seed % 2 == 0;
-    if (site->world->seed % 3 == 0)
+    site->options.saves_behind = site->world->sim.seed % 2 == 0;
+    if (site->world->sim.seed % 3 == 0)
         site->options.retention.last = 2;
 }
 
@@ -33,25 +33,23 @@ static void undisturbed(struct job_world *world)
         plan->total[i] = world->sites[i].total;
         plan->draw[i] = world->sites[i].draw;
     }
-    plan->life_ns = ls_simulation_now(world->simulation);
+    plan->life_ns = ls_simulation_now(world->sim.simulation);
 }
 
 static void kill(struct job_world *world, size_t index)
 {
     struct site *site = &world->sites[index];
     if (below(world, 2) == 0) {
-        ls_network_kill(world->network, site->host);
+        ls_network_kill(world->sim.network, site->host);
         return;
     }
     /* In the middle of what it writes. */
-    ls_disk_power_cut_after(world->disk, site->host, below(world, 12));
+    ls_disk_power_cut_after(world->sim.disk, site->host, below(world, 12));
 }
 
 static void fail_seed(const struct job_world *world, size_t i, const char *what)
 {
-    ls_simulation_print(world->simulation, stderr);
-    fail_msg("seed %llu: node %zu: %s", (unsigned long long)world->seed, i + 1,
-             what);
+    simulation_fail(&world->sim, "node %zu: %s", i + 1, what);
 }
 
 static void note(const struct job_world *world)
@@ -68,7 +66,7 @@ static void note(const struct job_world *world)
 static void disturbed(struct job_world *world)
 {
     struct plan *plan = world->self;
-    ls_runtime *runtime = ls_simulation_runtime(world->simulation);
+    ls_runtime *runtime = ls_simulation_runtime(world->sim.simulation);
     for (int i = 0; i < 4; i++) {
         life_begin(world);
         ls_rest_until(runtime,
@@ -81,7 +79,7 @@ static void disturbed(struct job_world *world)
         life_end(world);
         note(world);
         for (size_t j = 0; j < SITES; j++) { /* its machine stays on */
-            ls_disk_power_cut_after(world->disk, world->sites[j].host,
+            ls_disk_power_cut_after(world->sim.disk, world->sites[j].host,
                                     UINT64_MAX);
             if (world->sites[j].status == LS_EPROTO ||
                 world->sites[j].status == LS_EMISMATCH ||

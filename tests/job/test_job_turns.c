@@ -179,13 +179,13 @@ TEST(and_a_report)
 
 static void leaderless_body(struct job_world *world)
 {
-    ls_runtime *runtime = ls_simulation_runtime(world->simulation);
+    ls_runtime *runtime = ls_simulation_runtime(world->sim.simulation);
     world->describe = describe_deaf;
     world->act = act_deaf;
     world->tune = soon;
     life_begin(world);
     ls_rest_until(runtime, ls_now(runtime) + 2 * LS_NS_PER_S);
-    ls_network_kill(world->network, world->sites[0].host);
+    ls_network_kill(world->sim.network, world->sites[0].host);
     life_end(world);
     assert_left_behind(world, "node 1, which leads job reader, was lost");
     assert_int_equal(world->sites[2].status, LS_ELOST);

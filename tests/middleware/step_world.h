@@ -9,12 +9,10 @@
 #include <string.h>
 
 #include "lockstep/checkpoint_step.h"
-#include "lockstep/disk.h"
 #include "lockstep/file.h"
 #include "lockstep/middleware.h"
-#include "lockstep/network.h"
 #include "lockstep/random.h"
-#include "test.h"
+#include "simulation_fixture.h"
 
 #define SITES 3
 #define LAST  7 /* iterations of a run */
@@ -62,10 +60,7 @@ struct site {
 
 struct step_world {
     bool has_guest; /* somebody else comes and goes */
-    ls_simulation *simulation;
-    ls_network *network;
-    ls_disk *disk;
-    uint64_t seed;
+    struct simulation sim;
     struct site *sites; /* SITES of the life that runs */
     void (*tune)(struct site *site);
     void (*body)(struct step_world *world);
@@ -94,7 +89,7 @@ static inline int work(ls_step *step, void *self)
     site->total += (int64_t)(ls_rng_next(&site->random) % 1000);
     site->value = (double)(context->total_step % 4);
     if (site->fills_at > 0)
-        ls_disk_fill(site->world->disk,
+        ls_disk_fill(site->world->sim.disk,
                      context->total_step + 1 == site->fills_at ? 0
                                                                : UINT64_MAX);
     if (context->total_step + 1 == site->asks_at)
@@ -241,7 +236,7 @@ static inline void site_main(void *arg)
         site->status = ls_task_run(site->task, site->iterations);
     if (site->status != LS_OK)
         strcpy(site->text, ls_error_text());
-    site->ended_at = ls_simulation_now(site->world->simulation);
+    site->ended_at = ls_simulation_now(site->world->sim.simulation);
     if (site->step != NULL) {
         site->failures = ls_checkpoint_failures(site->step);
         site->epoch = ls_checkpoint_epoch(site->step);
@@ -281,9 +276,7 @@ static inline void site_spawn(struct step_world *world, uint32_t id)
                                       .out = &site->step}};
     if (world->tune != NULL)
         world->tune(site);
-    assert_ok(ls_host_create(&site->host, world->simulation, names[id - 1]));
-    assert_ok(ls_network_join(world->network, site->host));
-    assert_ok(ls_disk_join(world->disk, site->host));
+    site->host = simulation_host(&world->sim, names[id - 1]);
     assert_ok(ls_thread_spawn(ls_host_runtime(site->host), &site->thread,
                               "site", site_main, site));
 }
@@ -323,23 +316,11 @@ static inline void world_play(struct step_world *world, uint64_t seed,
 {
     const struct ls_network_path path = {.delay_ns = LS_NS_PER_MS / 2,
                                          .jitter_ns = LS_NS_PER_MS / 2};
-    const struct ls_simulation_options options = {.seed = seed};
     struct site sites[SITES];
     memset(sites, 0, sizeof sites);
     world->sites = sites;
-    world->seed = seed;
     world->body = body;
-    assert_ok(ls_simulation_create(&world->simulation, &options));
-    assert_ok(ls_network_create(&world->network, world->simulation, &path));
-    assert_ok(ls_disk_create(&world->disk, world->simulation, NULL));
-    const int status = ls_simulation_run(world->simulation, world_body, world);
-    if (status != LS_OK) {
-        ls_simulation_print(world->simulation, stderr);
-        fail_msg("seed %llu: %s", (unsigned long long)seed, ls_error_text());
-    }
-    ls_disk_destroy(&world->disk);
-    ls_network_destroy(&world->network);
-    ls_simulation_destroy(&world->simulation);
+    simulation_play(&world->sim, seed, &path, world_body, world);
 }
 
 #endif

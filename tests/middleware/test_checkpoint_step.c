@@ -87,7 +87,7 @@ TEST(also_behind)
 
 static void without_folder(struct site *site)
 {
-    site->options.behind = site->world->seed == 2;
+    site->options.behind = site->world->sim.seed == 2;
     if (site->id != 1)
         site->options.folder = NULL;
 }
@@ -177,8 +177,8 @@ static void judge(struct site *site)
 {
     site->judges = site->id == 3;
     site->options.metric = NULL;
-    site->options.behind = site->world->seed == 2;
-    if (site->world->seed == 3 && site->id != 1)
+    site->options.behind = site->world->sim.seed == 2;
+    if (site->world->sim.seed == 3 && site->id != 1)
         site->options.folder = NULL;
     site->options.retention =
         (struct ls_checkpoint_retention){.metric = "worth", .last = 1};
@@ -318,9 +318,9 @@ static void judge_with_the_next(struct step_world *world)
     (void)life(world);
     went_well(world);
     /* Behind, the one before is still being written. */
-    assert_int_equal(world->sites[0].failures, world->seed == 2 ? 2 : 1);
+    assert_int_equal(world->sites[0].failures, world->sim.seed == 2 ? 2 : 1);
     expect_judged(judged, sizeof judged,
-                  world->seed == 2 ? "0 1 4 5 6 7" : "0 1 2 4 5 6 7");
+                  world->sim.seed == 2 ? "0 1 4 5 6 7" : "0 1 2 4 5 6 7");
     assert_string_equal(world->sites[0].judged, judged);
 }
 
@@ -473,8 +473,8 @@ static void save_before_others(struct step_world *world)
 {
     ls_host *host;
     ls_thread *thread;
-    assert_ok(ls_host_create(&host, world->simulation, "guest"));
-    assert_ok(ls_network_join(world->network, host));
+    assert_ok(ls_host_create(&host, world->sim.simulation, "guest"));
+    assert_ok(ls_network_join(world->sim.network, host));
     life_begin(world);
     assert_ok(ls_thread_spawn(ls_host_runtime(host), &thread, "guest", look_on,
                               host));
@@ -507,7 +507,7 @@ static void go_on_when_it_failed(struct step_world *world)
         const int64_t begun_at = world->sites[0].begun_at;
         assert_int_equal(status == LS_OK, fails[i] == 0);
         assert_true(begun_at == from ||
-                    (world->seed == 2 && begun_at == from - 1));
+                    (world->sim.seed == 2 && begun_at == from - 1));
         for (size_t j = 0; j < SITES; j++) {
             assert_int_equal(world->sites[j].begun_at, begun_at);
             assert_int_equal(world->sites[j].loaded,
@@ -520,10 +520,10 @@ static void go_on_when_it_failed(struct step_world *world)
 
 static void fail_sometimes(struct site *site)
 {
-    site->options.behind = site->world->seed == 2;
-    if (site->world->seed == 3 && site->id != 1)
+    site->options.behind = site->world->sim.seed == 2;
+    if (site->world->sim.seed == 3 && site->id != 1)
         site->options.folder = NULL;
-    if (site->world->seed == 4 && site->id != 1)
+    if (site->world->sim.seed == 4 && site->id != 1)
         site->options.folder = site->id == 2 ? "two" : "three";
     if (site->id == 2)
         site->fails_at = *(const int64_t *)site->world->self;
@@ -590,7 +590,7 @@ TEST(what_is_there_is_not_written_over)
 
 static void fill(struct site *site)
 {
-    site->options.goes_on = site->world->seed == 2;
+    site->options.goes_on = site->world->sim.seed == 2;
     site->fills_at = site->id == 3 ? 3 : 0;
 }
 
@@ -620,7 +620,7 @@ static void live_without(struct step_world *world)
 
 static void be_late(struct site *site)
 {
-    site->options.behind = site->world->seed == 2;
+    site->options.behind = site->world->sim.seed == 2;
     if (site->id == 1)
         return;
     site->late_at = 3;
@@ -632,7 +632,7 @@ static void cancel_the_leader(struct step_world *world)
 {
     const int64_t at = 5 * LS_NS_PER_S;
     life_begin(world);
-    ls_rest_until(ls_simulation_runtime(world->simulation), at);
+    ls_rest_until(ls_simulation_runtime(world->sim.simulation), at);
     ls_task_cancel(world->sites[0].task, LS_ELOST, "somebody was lost");
     life_end(world);
     assert_int_equal(world->sites[0].status, LS_ELOST);
@@ -659,7 +659,7 @@ TEST(or_costs_one_checkpoint)
 static void no_folder(struct site *site)
 {
     site->options.folder = NULL;
-    site->options.leader = site->world->seed == 1 ? 1 : LS_CHECKPOINT_FIRST;
+    site->options.leader = site->world->sim.seed == 1 ? 1 : LS_CHECKPOINT_FIRST;
 }
 
 static void need_a_folder(struct step_world *world)

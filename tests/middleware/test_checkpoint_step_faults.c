@@ -16,13 +16,13 @@ static size_t n_ended, n_resumed[LAST + 1];
 
 static uint64_t below(struct step_world *world, uint64_t n)
 {
-    return ls_rng_below(ls_simulation_random(world->simulation), n);
+    return ls_rng_below(ls_simulation_random(world->sim.simulation), n);
 }
 
 /* Every way to save. */
 static void tune(struct site *site)
 {
-    const uint64_t seed = site->world->seed;
+    const uint64_t seed = site->world->sim.seed;
     static const char *const own[SITES] = {"one", "two", "three"};
     site->options.behind = seed % 2 == 0;
     if (seed % 3 == 1 && site->id != 1)
@@ -49,26 +49,24 @@ static void undisturbed(struct step_world *world)
     for (size_t i = 0; i < SITES; i++)
         plan->total[i] = world->sites[i].total;
     strcpy(plan->judged, world->sites[0].judged);
-    plan->life_ns = ls_simulation_now(world->simulation);
+    plan->life_ns = ls_simulation_now(world->sim.simulation);
 }
 
 static void kill(struct step_world *world, size_t index)
 {
     struct site *site = &world->sites[index];
     if (below(world, 2) == 0) {
-        ls_network_kill(world->network, site->host);
+        ls_network_kill(world->sim.network, site->host);
         return;
     }
     /* In the middle of what it writes. */
-    ls_disk_power_cut_after(world->disk, site->host, below(world, 12));
+    ls_disk_power_cut_after(world->sim.disk, site->host, below(world, 12));
 }
 
 static void fail_seed(const struct step_world *world, size_t i,
                       const char *what)
 {
-    ls_simulation_print(world->simulation, stderr);
-    fail_msg("seed %llu: node %zu: %s", (unsigned long long)world->seed, i + 1,
-             what);
+    simulation_fail(&world->sim, "node %zu: %s", i + 1, what);
 }
 
 static void note(const struct step_world *world)
@@ -86,7 +84,7 @@ static void note(const struct step_world *world)
 
 static void disturb(struct step_world *world, int64_t life_ns)
 {
-    ls_runtime *runtime = ls_simulation_runtime(world->simulation);
+    ls_runtime *runtime = ls_simulation_runtime(world->sim.simulation);
     ls_rest_until(runtime,
                   ls_now(runtime) + (int64_t)below(world, (uint64_t)life_ns));
     const size_t first = (size_t)below(world, SITES);
@@ -104,7 +102,7 @@ static void disturbed(struct step_world *world)
         life_end(world);
         note(world);
         for (size_t j = 0; j < SITES; j++) { /* its machine stays on */
-            ls_disk_power_cut_after(world->disk, world->sites[j].host,
+            ls_disk_power_cut_after(world->sim.disk, world->sites[j].host,
                                     UINT64_MAX);
             if (world->sites[j].status == LS_EPROTO ||
                 world->sites[j].status == LS_EMISMATCH)

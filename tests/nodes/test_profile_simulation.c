@@ -4,10 +4,9 @@
 
 #include "base/seeds.h"
 #include "lockstep/middleware.h"
-#include "lockstep/network.h"
 #include "lockstep/task.h"
 #include "profile_table.h"
-#include "test.h"
+#include "simulation_fixture.h"
 
 enum { N = 4, SLOW = 2, ITERATIONS = 20 };
 
@@ -25,8 +24,7 @@ struct machine {
 };
 
 struct world {
-    ls_simulation *simulation;
-    ls_network *network;
+    struct simulation sim;
     struct machine machines[N];
     struct ls_trace_file files[N];
 };
@@ -85,8 +83,7 @@ static void run_all(void *arg)
         struct machine *machine = &world->machines[i];
         char name[16];
         (void)snprintf(name, sizeof name, "node %u", (unsigned)i);
-        assert_ok(ls_host_create(&machine->host, world->simulation, name));
-        assert_ok(ls_network_join(world->network, machine->host));
+        machine->host = simulation_host(&world->sim, name);
         ls_host_skew(machine->host, machine->offset_ns, machine->drift);
         assert_ok(ls_thread_spawn(ls_host_runtime(machine->host),
                                   &machine->thread, "node", run_machine,
@@ -103,7 +100,7 @@ static void run_world(struct world *world, uint64_t seed, bool skewed)
                                          .jitter_ns = 200 * LS_NS_PER_US};
     struct ls_rng rng;
     ls_rng_seed(&rng, seed, 0);
-    *world = (struct world){.simulation = NULL};
+    *world = (struct world){.sim = {.seed = seed}};
     for (uint32_t i = 0; i < N; i++) {
         const double offset = ls_rng_double(&rng), drift = ls_rng_double(&rng);
         world->machines[i] =
@@ -112,13 +109,7 @@ static void run_world(struct world *world, uint64_t seed, bool skewed)
                              .offset_ns = skewed ? (int64_t)(offset * 3e9) : 0,
                              .drift = skewed ? 200e-6 * drift - 100e-6 : 0.0};
     }
-    assert_ok(ls_simulation_create(
-        &world->simulation, &(struct ls_simulation_options){.seed = seed}));
-    assert_ok(ls_network_create(&world->network, world->simulation, &path));
-    if (ls_simulation_run(world->simulation, run_all, world) != LS_OK)
-        fail_msg("seed %d: %s", (int)seed, ls_error_text());
-    ls_network_destroy(&world->network);
-    ls_simulation_destroy(&world->simulation);
+    simulation_play(&world->sim, seed, &path, run_all, world);
 }
 
 /* What the first node's clock truly showed when that of a node showed `own`. */

@@ -7,10 +7,9 @@
 
 #include "base/seeds.h"
 #include "lockstep/log.h"
-#include "lockstep/network.h"
+#include "simulation_fixture.h"
 #include "state/folder_fixture.h"
 #include "store_bus.h"
-#include "test.h"
 
 #define N_CLIENTS  3
 #define N_FAULTS   8
@@ -40,8 +39,7 @@ struct client {
 };
 
 struct cluster {
-    ls_simulation *simulation;
-    ls_network *network;
+    struct simulation sim;
     const char *folder;
     struct ls_rng *rng;
     struct client clients[N_CLIENTS];
@@ -57,8 +55,8 @@ struct cluster {
 static void violation(const struct cluster *c, const char *what,
                       unsigned long long a, unsigned long long b)
 {
-    ls_simulation_violation(c->simulation, "%s (%llu, %llu): %s", what, a, b,
-                            ls_error_text());
+    ls_simulation_violation(c->sim.simulation, "%s (%llu, %llu): %s", what, a,
+                            b, ls_error_text());
 }
 
 /* ---- nodes ------------------------------------------------------------- */
@@ -115,8 +113,7 @@ static void begin_home(struct cluster *c)
     c->life++;
     c->home_ends = false;
     (void)snprintf(name, sizeof name, "home%llu", (unsigned long long)c->life);
-    assert_ok(ls_host_create(&c->home, c->simulation, name));
-    assert_ok(ls_network_join(c->network, c->home));
+    c->home = simulation_host(&c->sim, name);
     assert_ok(ls_thread_spawn(ls_host_runtime(c->home), &c->home_thread, "home",
                               home_main, c));
 }
@@ -124,7 +121,7 @@ static void begin_home(struct cluster *c)
 static void end_home(struct cluster *c, bool killed)
 {
     if (killed)
-        ls_network_kill(c->network, c->home);
+        ls_network_kill(c->sim.network, c->home);
     ls_mutex_lock(&c->mutex);
     c->life++;
     c->home_ends = true;
@@ -315,18 +312,18 @@ static void cut_for_a_while(struct cluster *c, ls_runtime *runtime)
 {
     const ls_host *one = c->clients[ls_rng_below(c->rng, N_CLIENTS)].host;
     const bool both = ls_rng_below(c->rng, 2) == 0;
-    assert_ok(ls_network_cut(c->network, one, NULL));
+    assert_ok(ls_network_cut(c->sim.network, one, NULL));
     if (both)
-        assert_ok(ls_network_cut(c->network, NULL, one));
+        assert_ok(ls_network_cut(c->sim.network, NULL, one));
     rest(runtime, 50 + (int64_t)ls_rng_below(c->rng, 6000));
-    ls_network_heal(c->network, NULL, NULL);
+    ls_network_heal(c->sim.network, NULL, NULL);
 }
 
 static void inject(struct cluster *c, ls_runtime *runtime)
 {
     switch (ls_rng_below(c->rng, 4)) {
     case 0:
-        ls_network_reset(c->network, NULL, NULL);
+        ls_network_reset(c->sim.network, NULL, NULL);
         break;
     case 1:
         cut_for_a_while(c, runtime);
@@ -346,7 +343,7 @@ static void inject(struct cluster *c, ls_runtime *runtime)
 static void script(void *self)
 {
     struct cluster *c = self;
-    ls_runtime *runtime = ls_simulation_runtime(c->simulation);
+    ls_runtime *runtime = ls_simulation_runtime(c->sim.simulation);
     assert_ok(ls_mutex_init(&c->mutex, runtime));
     assert_ok(ls_cond_init(&c->changed, runtime));
     begin_home(c);
@@ -375,8 +372,7 @@ static void prepare_client(struct cluster *c, size_t i, uint64_t seed)
     client->index = i + 1;
     (void)snprintf(name, sizeof name, "client%zu", i + 1);
     ls_rng_seed(&client->rng, seed, i + 1);
-    assert_ok(ls_host_create(&client->host, c->simulation, name));
-    assert_ok(ls_network_join(c->network, client->host));
+    client->host = simulation_host(&c->sim, name);
     client->runtime = ls_host_runtime(client->host);
 }
 
@@ -398,22 +394,16 @@ static void run(const char *folder, uint64_t seed, uint64_t *n_put,
                                          .loss = 0.01,
                                          .duplicate = 0.01,
                                          .reorder = 0.02};
-    assert_ok(ls_simulation_create(
-        &c.simulation, &(struct ls_simulation_options){.seed = seed}));
-    assert_ok(ls_network_create(&c.network, c.simulation, &path));
-    c.rng = ls_simulation_random(c.simulation);
+    simulation_open(&c.sim, seed, &path);
+    c.rng = ls_simulation_random(c.sim.simulation);
     for (size_t i = 0; i < N_CLIENTS; i++)
         prepare_client(&c, i, seed);
-    const int status = ls_simulation_run(c.simulation, script, &c);
-    if (status != LS_OK)
-        fail_msg("seed %llu: %s: %s", (unsigned long long)seed,
-                 ls_status_name(status), ls_error_text());
+    simulation_run(&c.sim, script, &c);
     for (size_t i = 0; i < N_CLIENTS; i++) {
         *n_put += c.clients[i].n_put;
         *n_got += c.clients[i].n_got;
     }
-    ls_network_destroy(&c.network);
-    ls_simulation_destroy(&c.simulation);
+    simulation_close(&c.sim);
     remove_kept(folder);
 }
 

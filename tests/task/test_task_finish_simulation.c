@@ -1,8 +1,7 @@
 /* A finish on a network that loses messages: it is told until it is heard. */
 #include "task_help.h"
 
-#include "lockstep/network.h"
-#include "test.h"
+#include "simulation_fixture.h"
 
 /* Nothing comes through for so long, from the finish on; nobody is held for
  * lost in that time. */
@@ -25,8 +24,7 @@ struct member {
 };
 
 struct cluster {
-    ls_simulation *simulation;
-    ls_network *network;
+    struct simulation sim;
     struct member members[N];
     struct ls_network_path lossy, sound;
 };
@@ -34,16 +32,17 @@ struct cluster {
 static void heal(void *arg)
 {
     struct cluster *c = arg;
-    assert_ok(ls_network_shape(c->network, NULL, NULL, &c->sound));
+    assert_ok(ls_network_shape(c->sim.network, NULL, NULL, &c->sound));
 }
 
 static int loses_its_finish(ls_step *step, void *self)
 {
     struct cluster *c = ((struct member *)self)->cluster;
-    int status = ls_network_shape(c->network, NULL, NULL, &c->lossy);
+    int status = ls_network_shape(c->sim.network, NULL, NULL, &c->lossy);
     if (status == LS_OK)
         status = ls_simulation_at(
-            c->simulation, ls_simulation_now(c->simulation) + DEAF_NS, heal, c);
+            c->sim.simulation, ls_simulation_now(c->sim.simulation) + DEAF_NS,
+            heal, c);
     ls_task_finish(ls_step_task(step));
     return status;
 }
@@ -62,8 +61,7 @@ static void make(struct cluster *c, uint32_t index, const char *bind)
     struct member *m = &c->members[index];
     struct ls_node_options options;
     m->cluster = c;
-    assert_ok(ls_host_create(&m->host, c->simulation, bind));
-    assert_ok(ls_network_join(c->network, m->host));
+    m->host = simulation_host(&c->sim, bind);
     ls_node_options_init(&options);
     options.id = index;
     options.bind = bind;
@@ -121,12 +119,7 @@ static void live(void *arg)
 
 TEST(a_finish_that_is_lost_is_told_again)
 {
-    const struct ls_simulation_options options = {.seed = 1};
     struct cluster c = {.sound = {.delay_ns = LS_NS_PER_MS},
                         .lossy = {.delay_ns = LS_NS_PER_MS, .loss = 1}};
-    assert_ok(ls_simulation_create(&c.simulation, &options));
-    assert_ok(ls_network_create(&c.network, c.simulation, &c.sound));
-    assert_ok(ls_simulation_run(c.simulation, live, &c));
-    ls_network_destroy(&c.network);
-    ls_simulation_destroy(&c.simulation);
+    simulation_play(&c.sim, 1, &c.sound, live, &c);
 }
