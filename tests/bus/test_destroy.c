@@ -1,6 +1,8 @@
 /* Whatever is destroyed in the wrong order says so, and does no harm. */
 #include "node_fixture.h"
 
+#include <sched.h>
+
 #include "lockstep/barrier.h"
 #include "lockstep/call.h"
 #include "lockstep/channel.h"
@@ -112,6 +114,67 @@ TEST(a_handler_cannot_end_its_own_node)
     assert_int_equal(seen.stopped, LS_ESTATE);
     assert_int_equal(seen.destroyed, LS_ESTATE);
     assert_ok(ls_node_destroy(&node));
+}
+
+struct ending {
+    ls_node *node;
+    struct counter handled, may_return;
+    bool has_returned;
+    bool saw; /* whether it had, when the second stop returned */
+};
+
+static int takes_long(void *self, const struct ls_event *event)
+{
+    (void)event;
+    struct ending *ending = self;
+    counter_add(&ending->handled, 1);
+    const bool may = counter_reaches(&ending->may_return, 2);
+    ending->has_returned = true;
+    return may ? LS_OK : ls_error(LS_ETIMEDOUT, "nobody lets it return");
+}
+
+static void stops(void *self)
+{
+    struct ending *ending = self;
+    (void)ls_node_stop(ending->node, LS_OK);
+}
+
+static void stops_too(void *self)
+{
+    struct ending *ending = self;
+    counter_add(&ending->may_return, 1);
+    (void)ls_node_stop(ending->node, LS_OK);
+    ending->saw = ending->has_returned;
+}
+
+/* As where a signal's thread stops a node, and main, whose wait has ended with
+ * that, destroys it. */
+TEST(a_second_stop_waits_for_the_first)
+{
+    struct ls_node_options options = usual(0);
+    struct ending ending = {.node = started(&options)};
+    ls_thread *first = NULL, *second = NULL;
+    counter_init(&ending.handled);
+    counter_init(&ending.may_return);
+    assert_ok(ls_on(ending.node, "long", takes_long, &ending));
+    assert_ok(ls_emit(ending.node, "long", NULL, 0));
+    assert_reaches(&ending.handled, 1);
+    assert_ok(
+        ls_thread_spawn(ls_runtime_threads(), &first, "first", stops, &ending));
+    assert_int_equal(ls_wait_for(ending.node, "x", LONG_MS, NULL, NULL),
+                     LS_ECLOSED);
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &second, "second",
+                              stops_too, &ending));
+    assert_reaches(&ending.may_return, 1);
+    for (int i = 0; i < 1000; i++)
+        (void)sched_yield();
+    counter_add(&ending.may_return, 1);
+    assert_ok(ls_thread_join(&second, LS_FOREVER));
+    assert_true(ending.saw);
+    assert_ok(ls_node_destroy(&ending.node));
+    assert_ok(ls_thread_join(&first, LS_FOREVER));
+    counter_fini(&ending.handled);
+    counter_fini(&ending.may_return);
 }
 
 static int destroys_its_task(ls_step *step, void *self)

@@ -1,4 +1,5 @@
 /* Starting: how it fails, and what it then says. */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -213,6 +214,31 @@ TEST(a_stopped_node_does_not_start)
     ls_node_stop(node, LS_OK);
     assert_fails(ls_node_join(node), LS_ECLOSED);
     ls_node_destroy(&node);
+}
+
+static void start_one(void *self)
+{
+    struct world_node *one = self;
+    one->status = ls_node_start(one->node);
+}
+
+/* Wherever the start is just then. */
+TEST(stop_ends_a_start)
+{
+    for (int i = 0; i < 100; i++) {
+        struct world_node one = {.status = LS_OK};
+        struct ls_node_options options = usual(1);
+        options.world_size = 2;
+        one.node = create(&options);
+        assert_ok(ls_thread_spawn(ls_runtime_threads(), &one.thread, "start",
+                                  start_one, &one));
+        for (int j = 0; j < 10 * i; j++)
+            (void)sched_yield();
+        assert_ok(ls_node_stop(one.node, LS_OK));
+        assert_ok(ls_thread_join(&one.thread, LS_FOREVER));
+        assert_int_equal(one.status, LS_ECLOSED);
+        assert_ok(ls_node_destroy(&one.node));
+    }
 }
 
 TEST(stop_ends_a_join)

@@ -123,6 +123,15 @@ struct interrupts {
 
 enum node_phase { NODE_CREATED, NODE_OPEN, NODE_JOINED, NODE_STOPPED };
 
+/* Who stops a node waits for who opens it, and for who stops it already: when
+ * that returns the node may be freed. Of node_start.c and node_stop.c. */
+struct node_life {
+    ls_mutex lock;
+    ls_cond changed;
+    bool opening;
+    bool closed; /* all of it */
+};
+
 struct ls_node {
     struct ls_node_options options; /* its texts are those of `me` */
     struct identity me;
@@ -132,7 +141,8 @@ struct ls_node {
     ls_security *own_security; /* own: made for this node; or NULL */
     unsigned forks;            /* ls_forks_now(), when it was made */
     atomic_uint held;          /* ls_node_hold() */
-    _Atomic enum node_phase phase;
+    struct node_life life;
+    _Atomic enum node_phase phase; /* changes under the lock of `life` */
     struct bus_filter filter;
 
     transport *transport;

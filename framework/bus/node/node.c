@@ -242,6 +242,10 @@ int ls_node_create(ls_node **out, const struct ls_node_options *options)
                  ? LS_OK
                  : ls_error(LS_ENOMEM, "no memory for a node");
     if (status == LS_OK)
+        status = ls_mutex_init(&node->life.lock, node->runtime);
+    if (status == LS_OK)
+        status = ls_cond_init(&node->life.changed, node->runtime);
+    if (status == LS_OK)
         status = ls_mutex_init(&node->router.lock, node->runtime);
     if (status == LS_OK)
         status = ls_cond_init(&node->router.idle, node->runtime);
@@ -299,7 +303,7 @@ int ls_node_destroy(ls_node **node_p)
     int status = node_check(node);
     if (status == LS_OK)
         status = check_free(node);
-    if (status == LS_OK)
+    if (status == LS_OK && node->pool != NULL)
         status = ls_node_stop(node, LS_OK);
     if (status != LS_OK)
         return status;
@@ -321,6 +325,8 @@ int ls_node_destroy(ls_node **node_p)
     ls_cond_fini(&node->router.idle);
     ls_mutex_fini(&node->router.lock);
     ls_mutex_fini(&node->interrupts.lock);
+    ls_cond_fini(&node->life.changed);
+    ls_mutex_fini(&node->life.lock);
     free(node->interrupts.at);
     free(node->join.attach);
     free(node->join.members);

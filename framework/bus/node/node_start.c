@@ -75,15 +75,31 @@ static void find_host(ls_node *node)
                     ls_error_text());
 }
 
-int ls_node_open(ls_node *node)
+static int begin_open(ls_node *node)
 {
-    if (node_check(node) != LS_OK)
-        return LS_ESTATE;
-    if (node_is_stopping(node))
+    ls_mutex_lock(&node->life.lock);
+    const bool stopped = node_is_stopping(node);
+    const bool before = node->phase != NODE_CREATED || node->life.opening;
+    node->life.opening = node->life.opening || (!stopped && !before);
+    ls_mutex_unlock(&node->life.lock);
+    if (stopped)
         return ls_error(LS_ECLOSED, "node %u was stopped", node->options.id);
-    if (node->phase != NODE_CREATED)
+    if (before)
         return ls_error(LS_ESTATE, "node %u was started before",
                         node->options.id);
+    return LS_OK;
+}
+
+static void end_open(ls_node *node)
+{
+    ls_mutex_lock(&node->life.lock);
+    node->life.opening = false;
+    ls_cond_broadcast(&node->life.changed);
+    ls_mutex_unlock(&node->life.lock);
+}
+
+static int open_node(ls_node *node)
+{
     int status = choose_security(node);
     if (status == LS_OK && node->security != NULL)
         status = credentials_check_own(node->security, node->options.id,
@@ -109,6 +125,18 @@ int ls_node_open(ls_node *node)
     if (status == LS_OK)
         ls_log_info("bus: node %u of job %s is at %s", node->options.id,
                     node->me.job, node->me.endpoint);
+    return status;
+}
+
+int ls_node_open(ls_node *node)
+{
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
+    int status = begin_open(node);
+    if (status != LS_OK)
+        return status;
+    status = open_node(node);
+    end_open(node);
     return status;
 }
 
@@ -394,18 +422,31 @@ void join_dial(ls_node *node)
     ls_cond_broadcast(&node->changed);
 }
 
+static int begin_join(ls_node *node)
+{
+    ls_mutex_lock(&node->life.lock);
+    const enum node_phase was = node->phase;
+    const bool may = was == NODE_OPEN && !node->life.opening;
+    if (may)
+        node->phase = NODE_JOINED;
+    ls_mutex_unlock(&node->life.lock);
+    if (was == NODE_STOPPED)
+        return ls_error(LS_ECLOSED, "node %u was stopped", node->options.id);
+    if (!may)
+        return ls_error(LS_ESTATE, "node %u is not open, or joined before",
+                        node->options.id);
+    return LS_OK;
+}
+
 int ls_node_join(ls_node *node)
 {
     if (node_check(node) != LS_OK)
         return LS_ESTATE;
-    if (node_is_stopping(node))
-        return ls_error(LS_ECLOSED, "node %u was stopped", node->options.id);
-    if (node->phase != NODE_OPEN)
-        return ls_error(LS_ESTATE, "node %u is not open, or joined before",
-                        node->options.id);
     const int64_t deadline =
         ls_deadline(node->runtime, node->options.start_timeout_ms);
-    node->phase = NODE_JOINED;
+    const int status = begin_join(node);
+    if (status != LS_OK)
+        return status;
     atomic_store(&node->join.dial_wanted, true);
     node_wake(node);
     return wait_formed(node, deadline);

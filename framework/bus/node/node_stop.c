@@ -56,18 +56,8 @@ static void say_farewell(ls_node *node, int reason)
     transport_unlock(node->transport);
 }
 
-int ls_node_stop(ls_node *node, int reason)
+static void stop(ls_node *node, int reason)
 {
-    if (node_check(node) != LS_OK)
-        return LS_ESTATE;
-    if (atomic_load(&node->phase) != NODE_CREATED &&
-        (dispatch_is_current(node) || bus_is_current(node)))
-        return ls_error(LS_ESTATE,
-                        "node %u cannot be stopped by a handler of its own",
-                        node->options.id);
-    const enum node_phase was = atomic_exchange(&node->phase, NODE_STOPPED);
-    if (was == NODE_STOPPED || node->transport == NULL)
-        return LS_OK;
     if (node->loop.thread != NULL)
         say_farewell(node, reason);
     channels_closed(node);
@@ -83,5 +73,40 @@ int ls_node_stop(ls_node *node, int reason)
     transport_unlock(node->transport);
     transport_unbind(node->transport);
     ls_log_info("bus: node %u has stopped", node->options.id);
+}
+
+/* Returns false: another thread has stopped it. */
+static bool begin_stop(ls_node *node)
+{
+    struct node_life *life = &node->life;
+    int status = LS_OK;
+    ls_mutex_lock(&life->lock);
+    while (life->opening && status == LS_OK)
+        status = ls_cond_wait(&life->changed, &life->lock, LS_FOREVER);
+    const bool is_first =
+        atomic_exchange(&node->phase, NODE_STOPPED) != NODE_STOPPED;
+    while (!is_first && !life->closed && status == LS_OK)
+        status = ls_cond_wait(&life->changed, &life->lock, LS_FOREVER);
+    ls_mutex_unlock(&life->lock);
+    return is_first;
+}
+
+int ls_node_stop(ls_node *node, int reason)
+{
+    if (node_check(node) != LS_OK)
+        return LS_ESTATE;
+    if (atomic_load(&node->phase) != NODE_CREATED &&
+        (dispatch_is_current(node) || bus_is_current(node)))
+        return ls_error(LS_ESTATE,
+                        "node %u cannot be stopped by a handler of its own",
+                        node->options.id);
+    if (!begin_stop(node))
+        return LS_OK;
+    if (node->transport != NULL)
+        stop(node, reason);
+    ls_mutex_lock(&node->life.lock);
+    node->life.closed = true;
+    ls_cond_broadcast(&node->life.changed);
+    ls_mutex_unlock(&node->life.lock);
     return LS_OK;
 }

@@ -193,12 +193,14 @@ LS_API void ls_node_let_go(ls_node *node);
 /* Say farewell with `reason` (a status: LS_OK or why it ends), wait up to
  * linger_ms for unsent messages, close everything and join the threads. Waiting
  * calls return LS_ECLOSED. Waits for running handlers; none runs afterwards.
- * Calling it again has no effect.
+ * While another thread opens or stops the node, it waits for that; calling it
+ * again has no effect.
  * Errors: LS_ESTATE called in a handler or a channel's op, where it would
  *         deadlock: nothing was done. */
 LS_API int ls_node_stop(ls_node *node, int reason);
 
-/* Stop if necessary, and free. NULL and a pointer to NULL are fine.
+/* Stop if necessary, and free, once no other thread is in a function of this
+ * node, but for ls_node_stop(). NULL and a pointer to NULL are fine.
  * Errors: LS_ESTATE called in a handler or a channel's op, or an object that
  *         uses this node still exists: a task, a waiter, or one with a channel,
  *         such as a barrier or calls; the text names it. Nothing was done and
