@@ -43,6 +43,28 @@ TEST(silent_addresses_and_missing_ids_are_named)
     assert_error_has("inproc://nobody");
 }
 
+TEST(only_an_address_that_can_be_dialled_is_attached_to)
+{
+    static const char *const bad[] = {
+        "",
+        "nobody",
+        "ipc://",
+        "tcp://127.0.0.1",
+        "tcp://127.0.0.1:0",
+        "tcp://127.0.0.1:*",
+        "tcp://127.0.0.1:99999",
+        "tcp://127.0.0.1:21500x",
+        "tcp://127.0.0.1:21500-21501",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct ls_node_options options = usual(7);
+        options.world_size = 2;
+        assert_fails(start_with(&options, bad[i]), LS_EINVAL);
+        assert_error_has("is not an address to attach to");
+        assert_error_has(bad[i]);
+    }
+}
+
 /* One attaches to this node, which cannot dial it back: it is told so, once. */
 static void attach_without_a_way_back(const struct ls_node_options *to,
                                       int timeout_ms)

@@ -272,7 +272,8 @@ static void addresses(struct net *net)
     bind_fails(net, 2, "tcp://localhost:21500", LS_EADDRINUSE, "21500");
     bind_fails(net, 2, "tcp://a:21500", LS_EINVAL, "no address of this host");
     bind_fails(net, 2, "tcp://127.0.0.1:2-1", LS_EINVAL, "1 to 65535");
-    bind_fails(net, 2, "tcp://127.0.0.1", LS_EINVAL, "no port");
+    bind_fails(net, 2, "tcp://127.0.0.1:99999", LS_EINVAL, "1 to 65535");
+    bind_fails(net, 2, "tcp://127.0.0.1", LS_EINVAL, "a port");
     bind_fails(net, 2, "udp://127.0.0.1:1", LS_EINVAL, "none of tcp://");
     end_open(&any, net->hosts[2], "tcp://127.0.0.1:*");
     end_close(&any);

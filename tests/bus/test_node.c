@@ -234,7 +234,7 @@ TEST(a_range_gives_the_first_free_port)
     (void)snprintf(bind, sizeof bind, "tcp://127.0.0.1:%u-%u", port, port);
     ls_node *third = create(&options);
     assert_fails(ls_node_start(third), LS_EADDRINUSE);
-    assert_error_has("every port of the range is in use");
+    assert_error_has("another program has this address");
     ls_node_destroy(&first);
     ls_node_destroy(&second);
     ls_node_destroy(&third);
@@ -273,6 +273,10 @@ TEST(what_cannot_be_bound_is_told)
                                       "tcp://127.0.0.1:0-5",
                                       "tcp://127.0.0.1:600-500",
                                       "tcp://127.0.0.1:1-70000",
+                                      "tcp://127.0.0.1:99999",
+                                      "tcp://127.0.0.1:-5",
+                                      "tcp://127.0.0.1:21500x",
+                                      "tcp://127.0.0.1:21500-21501-21502",
                                       "tcp://192.0.2.1:21500",
                                       "epgm://lo;239.192.1.1:21500",
                                       "udp://127.0.0.1:21500",

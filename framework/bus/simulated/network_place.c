@@ -116,17 +116,14 @@ static int in_use(const char *bind)
                     bind);
 }
 
-static int bind_ports(struct sim_transport *t, const char *bind,
-                      const char *host, unsigned first, unsigned last,
-                      char *endpoint)
+static int bind_ports(struct sim_transport *t, const char *bind, unsigned first,
+                      unsigned last, char *endpoint)
 {
-    if (first == 0 || first > last || last > 65535)
-        return ls_error(LS_EINVAL,
-                        "cannot bind %s: ports are 1 to 65535, the lower first",
-                        bind);
+    int host = (int)(strrchr(bind, ':') - bind);
+    if (host > LS_ENDPOINT_MAX - 16)
+        host = LS_ENDPOINT_MAX - 16;
     for (unsigned port = first; port <= last; port++) {
-        snprintf(endpoint, LS_ENDPOINT_MAX + 1, "%.*s:%u", LS_ENDPOINT_MAX - 16,
-                 host, port);
+        snprintf(endpoint, LS_ENDPOINT_MAX + 1, "%.*s:%u", host, bind, port);
         const int status = bind_one(t, endpoint);
         if (status != LS_EADDRINUSE)
             return status;
@@ -142,16 +139,13 @@ static int bind_any_port(struct sim_transport *t, const char *bind,
                          char *endpoint)
 {
     ls_network *network = t->host->network;
-    char host[LS_ENDPOINT_MAX + 1];
-    snprintf(host, sizeof host, "%s", bind);
-    *strrchr(host, ':') = '\0';
     if (network->next_port < FIRST_FREE_PORT ||
         network->next_port > LAST_FREE_PORT)
         network->next_port = FIRST_FREE_PORT;
     const unsigned first = network->next_port;
-    int status = bind_ports(t, bind, host, first, LAST_FREE_PORT, endpoint);
+    int status = bind_ports(t, bind, first, LAST_FREE_PORT, endpoint);
     if (status == LS_EADDRINUSE)
-        status = bind_ports(t, bind, host, FIRST_FREE_PORT, first, endpoint);
+        status = bind_ports(t, bind, FIRST_FREE_PORT, first, endpoint);
     if (status == LS_OK)
         network->next_port =
             (unsigned)strtoul(strrchr(endpoint, ':') + 1, NULL, 10) + 1;
@@ -160,22 +154,16 @@ static int bind_any_port(struct sim_transport *t, const char *bind,
 
 static int bind_tcp(struct sim_transport *t, const char *bind, char *endpoint)
 {
-    char host[LS_ENDPOINT_MAX + 1], name[LS_ENDPOINT_MAX + 1];
+    char name[LS_ENDPOINT_MAX + 1];
     unsigned first, last;
-    const char *port = strrchr(bind, ':') + 1;
     (void)transport_tcp_host(bind, name, sizeof name);
     if (!is_own(t->host, name))
         return ls_error(LS_EINVAL, "cannot bind %s: no address of this host",
                         bind);
-    if (strcmp(port, "*") == 0 || strcmp(port, "0") == 0)
-        return bind_any_port(t, bind, endpoint);
-    if (transport_port_range(bind, host, sizeof host, &first, &last))
-        return bind_ports(t, bind, host, first, last, endpoint);
-    if (port[0] == '\0' || port[strspn(port, "0123456789")] != '\0')
-        return ls_error(LS_EINVAL, "cannot bind %s: it has no port", bind);
-    snprintf(endpoint, LS_ENDPOINT_MAX + 1, "%s", bind);
-    const int status = bind_one(t, bind);
-    return status == LS_EADDRINUSE ? in_use(bind) : status;
+    if (!transport_ports(bind, &first, &last))
+        return transport_no_ports(bind);
+    return first == 0 ? bind_any_port(t, bind, endpoint)
+                      : bind_ports(t, bind, first, last, endpoint);
 }
 
 int network_bind(struct sim_transport *t, const char *bind, char *endpoint)

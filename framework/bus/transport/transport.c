@@ -25,7 +25,7 @@ void transport_close(transport **t)
 int transport_link_connect(transport_link *link, const char *endpoint,
                            bool known, uint32_t id)
 {
-    if (!transport_carries(link->transport, endpoint))
+    if (!transport_can_dial(link->transport, endpoint))
         return ls_error(LS_EINVAL, "\"%s\" is not an address to attach to",
                         endpoint);
     return link->transport->ops->link_connect(link, endpoint, known, id);
@@ -41,7 +41,7 @@ void transport_link_close(transport_link **link, bool linger)
 
 int transport_probe(transport *t, const char *endpoint)
 {
-    if (!transport_carries(t, endpoint))
+    if (!transport_can_dial(t, endpoint))
         return ls_error(LS_EINVAL, "\"%s\" is not an address to probe",
                         endpoint);
     return t->ops->probe(t, endpoint);

@@ -352,9 +352,14 @@ bool transport_tcp_host(const char *endpoint, char *host, size_t size);
 /* Whether an address is of a scheme that this transport carries; libzmq has
  * more, some of which reach everyone on a network. */
 bool transport_carries(const transport *t, const char *endpoint);
-/* "tcp://host:21500-21999" into its parts: host with its tcp://. */
-bool transport_port_range(const char *bind, char *host, size_t size,
-                          unsigned *first, unsigned *last);
+/* The same, and one port, if it has ports. */
+bool transport_can_dial(const transport *t, const char *endpoint);
+/* The ports of a tcp address: "21500", or "21500-21999" to bind; 0 and 0: any,
+ * "*" or "0". Returns false: not 1 to 65535, the lower first. libzmq would take
+ * of any number what is left in 16 bits, and pass over what follows it. */
+bool transport_ports(const char *endpoint, unsigned *first, unsigned *last);
+/* The error of such an address. */
+int transport_no_ports(const char *bind);
 /* The one spelling of an address of this host, so that who dials it and who
  * listens there mean the same: into out[LS_ENDPOINT_MAX + 1]. */
 void transport_canonical(const char *endpoint, char *out);

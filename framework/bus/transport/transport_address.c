@@ -59,19 +59,47 @@ bool transport_in_process(const char *endpoint)
     return scheme != NULL && scheme->in_process;
 }
 
-bool transport_port_range(const char *bind, char *host, size_t size,
-                          unsigned *first, unsigned *last)
+static bool read_port(const char **text, unsigned *port)
 {
-    const char *colon = strrchr(bind, ':');
-    const size_t n = colon == NULL ? 0 : (size_t)(colon - bind);
-    if (strncmp(bind, "tcp://", 6) != 0 || n < 6 || n >= size)
+    const size_t digits = strspn(*text, "0123456789");
+    const unsigned long value = strtoul(*text, NULL, 10);
+    *text += digits;
+    *port = (unsigned)value;
+    return digits != 0 && value >= 1 && value <= 65535;
+}
+
+bool transport_ports(const char *endpoint, unsigned *first, unsigned *last)
+{
+    const char *at = strrchr(endpoint, ':') + 1;
+    *first = *last = 0;
+    if (strcmp(at, "*") == 0 || strcmp(at, "0") == 0)
+        return true;
+    if (!read_port(&at, first))
         return false;
-    char rest;
-    if (sscanf(colon + 1, "%5u-%5u%c", first, last, &rest) != 2)
-        return false;
-    memcpy(host, bind, n);
-    host[n] = '\0';
-    return true;
+    *last = *first;
+    if (*at == '-') {
+        at++;
+        if (!read_port(&at, last))
+            return false;
+    }
+    return *at == '\0' && *first <= *last;
+}
+
+int transport_no_ports(const char *bind)
+{
+    return ls_error(LS_EINVAL,
+                    "cannot bind %s: a port, 1 to 65535, comes after the last "
+                    "colon, or two and a -, the lower first",
+                    bind);
+}
+
+bool transport_can_dial(const transport *t, const char *endpoint)
+{
+    unsigned first, last;
+    return transport_carries(t, endpoint) &&
+           (strncmp(endpoint, "tcp://", 6) != 0 ||
+            (transport_ports(endpoint, &first, &last) && first == last &&
+             first != 0));
 }
 
 bool transport_tcp_host(const char *endpoint, char *host, size_t size)

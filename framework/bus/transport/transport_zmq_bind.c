@@ -65,16 +65,13 @@ static void look_up(const char *address, char *literal, size_t size)
     freeaddrinfo(found);
 }
 
-static int bind_range(void *socket, const char *bind, const char *host,
+static int bind_range(void *socket, const char *bind, const char *literal,
                       unsigned first, unsigned last)
 {
-    if (first == 0 || first > last || last > 65535)
-        return ls_error(LS_EINVAL,
-                        "cannot bind %s: ports are 1 to 65535, the lower first",
-                        bind);
+    const int host = (int)(strrchr(literal, ':') - literal);
     for (unsigned port = first; port <= last; port++) {
-        char one[LS_ENDPOINT_MAX + 16];
-        snprintf(one, sizeof one, "%s:%u", host, port);
+        char one[LS_ENDPOINT_MAX + 64];
+        snprintf(one, sizeof one, "%.*s:%u", host, literal, port);
         if (zmq_bind(socket, one) == 0)
             return LS_OK;
         if (zmq_errno() != EADDRINUSE)
@@ -86,15 +83,18 @@ static int bind_range(void *socket, const char *bind, const char *host,
 
 int transport_zmq_bind(void *socket, const char *bind, char *endpoint)
 {
-    char literal[LS_ENDPOINT_MAX + 64], host[LS_ENDPOINT_MAX + 1];
-    unsigned first, last;
+    char literal[LS_ENDPOINT_MAX + 64];
+    unsigned first = 0, last = 0;
     int status = LS_OK;
+    if (strncmp(bind, "tcp://", 6) == 0 &&
+        !transport_ports(bind, &first, &last))
+        return transport_no_ports(bind);
     look_up(bind, literal, sizeof literal);
     if (strncmp(bind, "ipc://", 6) == 0 && ipc_in_use(bind + 6))
         status = ls_error(LS_EADDRINUSE,
                           "cannot bind %s: a program answers there", bind);
-    else if (transport_port_range(literal, host, sizeof host, &first, &last))
-        status = bind_range(socket, bind, host, first, last);
+    else if (first != last)
+        status = bind_range(socket, bind, literal, first, last);
     else if (zmq_bind(socket, literal) != 0)
         status = refused(bind);
     if (status != LS_OK)
