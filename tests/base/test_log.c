@@ -453,6 +453,55 @@ TEST(the_end_of_a_process_says_how_many_lines_were_left_out)
                         "did not take: 3\n");
 }
 
+static int begun[2], may_end[2]; /* pipes */
+
+static void keep_slowly(void *self, const char *line)
+{
+    char byte = 0;
+    (void)self;
+    (void)line;
+    assert_int_equal(write(begun[1], &byte, 1), 1);
+    assert_int_equal(read(may_end[0], &byte, 1), 1);
+}
+
+static void say_one(void *self)
+{
+    (void)self;
+    ls_log_warn("from another thread");
+}
+
+static int child_logs(void)
+{
+    alarm(10);
+    ls_log_redirect(keep_line, NULL);
+    ls_log_warn("from the child");
+    return strstr(last_line, "from the child") != NULL ? 0 : 1;
+}
+
+TEST(the_child_of_a_fork_logs_whoever_did_at_that_moment)
+{
+    ls_thread *thread = NULL;
+    char byte = 0;
+    int result = -1;
+    assert_int_equal(pipe(begun), 0);
+    assert_int_equal(pipe(may_end), 0);
+    ls_log_redirect(keep_slowly, NULL);
+    assert_ok(
+        ls_thread_spawn(ls_runtime_threads(), &thread, "logs", say_one, NULL));
+    assert_int_equal(read(begun[0], &byte, 1), 1);
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(child_logs());
+    assert_int_equal(write(may_end[1], &byte, 1), 1);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_int_equal(result, 0);
+    for (int i = 0; i < 2; i++) {
+        close(begun[i]);
+        close(may_end[i]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "speak") == 0)

@@ -414,12 +414,19 @@ ls_runtime *ls_runtime_threads(void)
 
 static ls_mutex process_mutex;
 
-static void init_process_mutex(void)
+/* Anew in the child of a fork, where a thread that held it is no more. */
+static void make_process_mutex(void)
 {
     /* A pthread mutex takes no memory of its own. */
     const int status = ls_mutex_init(&process_mutex, &threads);
     assert(status == LS_OK);
     (void)status;
+}
+
+static void init_process_mutex(void)
+{
+    make_process_mutex();
+    (void)pthread_atfork(NULL, NULL, make_process_mutex);
 }
 
 ls_mutex *ls_runtime_process_mutex(void)
