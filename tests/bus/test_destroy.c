@@ -116,6 +116,66 @@ TEST(a_handler_cannot_end_its_own_node)
     assert_ok(ls_node_destroy(&node));
 }
 
+struct closing {
+    ls_node *node;
+    ls_rpc *calls;
+    int opened, status;
+};
+
+static int closes_its_calls(void *self, ls_request *request)
+{
+    struct closing *closing = self;
+    ls_rpc *second;
+    closing->opened = ls_rpc_open(&second, closing->node, NULL);
+    closing->status = ls_rpc_close(&closing->calls);
+    return ls_request_complete(&request, NULL, 0);
+}
+
+static void ended_closes(void *self, ls_call *call)
+{
+    struct closing *closing = self;
+    (void)call;
+    if (closing->status == LS_OK)
+        closing->status = ls_rpc_close(&closing->calls);
+}
+
+/* It would wait for itself. */
+static void closing_is_refused(unsigned n_workers)
+{
+    struct ls_node_options options = usual(0);
+    ls_node *node = started(&options);
+    ls_rpc *calls = NULL;
+    ls_call *call = NULL;
+    assert_ok(ls_rpc_open(&calls, node,
+                          &(struct ls_rpc_options){.n_workers = n_workers}));
+    struct closing handler = {.node = node, .calls = calls};
+    struct closing ended = {.calls = calls};
+    assert_ok(ls_rpc_serve(calls, "close", LS_CALL_ANYONE, closes_its_calls,
+                           &handler));
+    const struct ls_call_options close = {.to = 0,
+                                          .name = "close",
+                                          .timeout_ms = LONG_MS,
+                                          .ended = ended_closes,
+                                          .self = &ended};
+    assert_ok(ls_call_start(&call, calls, &close));
+    assert_ok(ls_call_wait(call, LONG_MS));
+    assert_int_equal(ls_call_state(call), LS_CALL_COMPLETED);
+    ls_call_destroy(&call);
+    assert_int_equal(handler.opened, LS_EEXIST);
+    assert_int_equal(handler.status, LS_ESTATE);
+    assert_int_equal(ended.status, LS_ESTATE);
+    assert_ptr_equal(handler.calls, calls);
+    assert_ok(ls_rpc_close(&calls));
+    assert_null(calls);
+    assert_ok(ls_node_destroy(&node));
+}
+
+TEST(a_handler_cannot_close_its_calls)
+{
+    closing_is_refused(0);
+    closing_is_refused(2);
+}
+
 struct ending {
     ls_node *node;
     struct counter handled, may_return;

@@ -84,7 +84,7 @@ static void uses_the_rest(void)
     if (ls_rpc_master(parents.calls, &master) || calls.started != 0 ||
         barrier.sent != 0 || ls_barrier_members(parents.barrier, NULL, 0) != 0)
         _exit(5);
-    ls_rpc_close(&parents.calls);
+    REFUSED(ls_rpc_close(&parents.calls));
     struct ls_node_options options = usual(4);
     ls_node *another = NULL;
     if (ls_node_create(&another, &options) != LS_OK)

@@ -371,6 +371,41 @@ static int start_workers(ls_rpc *calls, unsigned n)
     return status;
 }
 
+static void join_workers(ls_rpc *calls)
+{
+    for (unsigned i = 0; i < calls->n_workers; i++)
+        if (ls_thread_join(&calls->workers[i], LS_FOREVER) != LS_OK)
+            ls_log_error("call: a worker did not end");
+}
+
+static void close_calls(ls_rpc *calls)
+{
+    ls_mutex_lock(&calls->mutex);
+    calls->closing = true;
+    calls->requests.closing = true;
+    calls_cancel_all(calls, "the calls of this node are closed");
+    calls_refuse_all(calls);
+    if (calls->channel != NULL)
+        calls_drop_answers(calls);
+    ls_cond_broadcast(&calls->work);
+    settle(calls);
+    int status = LS_OK;
+    while ((calls->untold != NULL || calls->n_telling != 0 ||
+            calls->n_running != 0 || calls->n_alarming != 0) &&
+           status == LS_OK)
+        status = ls_cond_wait(&calls->changed, &calls->mutex, LS_FOREVER);
+    ls_channel *channel = calls->channel;
+    ls_mutex_unlock(&calls->mutex);
+    join_workers(calls);
+    (void)ls_node_on_interrupt(calls->node, NULL, calls);
+    ls_channel_close(&channel); /* what comes meanwhile is refused */
+    ls_mutex_lock(&calls->mutex);
+    calls->channel = NULL;
+    call_post_clear(&calls->post);
+    calls->refs--;
+    calls_settle(calls);
+}
+
 int ls_rpc_open(ls_rpc **out, ls_node *node,
                 const struct ls_rpc_options *options)
 {
@@ -401,50 +436,35 @@ int ls_rpc_open(ls_rpc **out, ls_node *node,
     if (status == LS_OK)
         status = open_channel(calls);
     if (status != LS_OK)
-        ls_rpc_close(&calls);
+        close_calls(calls);
     else
         *out = calls;
     return status;
 }
 
-static void join_workers(ls_rpc *calls)
+/* Whether closing would wait for the caller itself. */
+static bool is_awaited(const ls_rpc *calls)
 {
-    for (unsigned i = 0; i < calls->n_workers; i++)
-        if (ls_thread_join(&calls->workers[i], LS_FOREVER) != LS_OK)
-            ls_log_error("call: a worker did not end");
+    bool is_worker = false;
+    for (unsigned i = 0; i < calls->n_workers && !is_worker; i++)
+        is_worker = ls_thread_is_current(calls->workers[i]);
+    return is_worker || calls_is_own_thread(calls);
 }
 
-void ls_rpc_close(ls_rpc **calls_p)
+int ls_rpc_close(ls_rpc **calls_p)
 {
-    if (calls_p == NULL || *calls_p == NULL ||
-        ls_forked_since((*calls_p)->forks))
-        return;
+    if (calls_p == NULL || *calls_p == NULL)
+        return LS_OK;
     ls_rpc *calls = *calls_p;
+    if (ls_forked_since(calls->forks))
+        return ls_forked_error("these calls");
+    if (is_awaited(calls))
+        return ls_error(LS_ESTATE,
+                        "the calls of node %u cannot be closed by a handler",
+                        calls->id);
     *calls_p = NULL;
-    ls_mutex_lock(&calls->mutex);
-    calls->closing = true;
-    calls->requests.closing = true;
-    calls_cancel_all(calls, "the calls of this node are closed");
-    calls_refuse_all(calls);
-    if (calls->channel != NULL)
-        calls_drop_answers(calls);
-    ls_cond_broadcast(&calls->work);
-    settle(calls);
-    int status = LS_OK;
-    while ((calls->untold != NULL || calls->n_telling != 0 ||
-            calls->n_running != 0 || calls->n_alarming != 0) &&
-           status == LS_OK)
-        status = ls_cond_wait(&calls->changed, &calls->mutex, LS_FOREVER);
-    ls_channel *channel = calls->channel;
-    ls_mutex_unlock(&calls->mutex);
-    join_workers(calls);
-    (void)ls_node_on_interrupt(calls->node, NULL, calls);
-    ls_channel_close(&channel); /* what comes meanwhile is refused */
-    ls_mutex_lock(&calls->mutex);
-    calls->channel = NULL;
-    call_post_clear(&calls->post);
-    calls->refs--;
-    calls_settle(calls);
+    close_calls(calls);
+    return LS_OK;
 }
 
 void ls_rpc_stats(ls_rpc *calls, struct ls_rpc_stats *out)

@@ -132,10 +132,12 @@ LS_MUST_USE LS_API int ls_rpc_open(ls_rpc **out, ls_node *node,
 /* End every open call as cancelled, refuse every request that has not begun as
  * shutting down, fail those that have, wait for running handlers and for every
  * `ended`, and free. An answer whose body is not completely sent fails. Call it
- * before the node is destroyed, and not from a handler. Calls that were not
- * destroyed stay readable, and requests must still be answered. NULL and a
- * pointer to NULL are fine. */
-LS_API void ls_rpc_close(ls_rpc **calls);
+ * before the node is destroyed. Calls that were not destroyed stay readable,
+ * and requests must still be answered. NULL and a pointer to NULL are fine.
+ * Errors: LS_ESTATE called in a handler of the node, on one of its workers or
+ *         in `ended`, for which it would wait; or it came here by fork(2):
+ *         nothing was done. */
+LS_API int ls_rpc_close(ls_rpc **calls);
 
 /* Serving ---------------------------------------------------------------- */
 
