@@ -1,4 +1,5 @@
 /* lockstep - the program. */
+#include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,9 +49,19 @@ static void refuse_exit(void)
     _exit(ls_status_exit_code(LS_EHANDLER));
 }
 
+/* What this thread writes and reads has a point in its numbers, whatever locale
+ * a plugin, or a library of its, sets for the process. */
+static void keep_point(void)
+{
+    const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (plain != (locale_t)0)
+        (void)uselocale(plain);
+}
+
 int main(int argc, char **argv)
 {
     struct options options;
+    keep_point();
     output_init();
     program = getpid();
     (void)atexit(refuse_exit);

@@ -120,6 +120,16 @@ END
     [ -e out/slow/latest/trace/node-4.lstrace ]
 }
 
+@test "numbers have a point, whatever locale a plugin sets" {
+    localedef -i de_DE -f UTF-8 "$PWD/de_DE.UTF-8" >/dev/null 2>&1 ||
+        skip "localedef has no de_DE here"
+    LOCPATH=$PWD LC_ALL=de_DE.UTF-8 profile --as threads --set env.locale=true --metrics run.prom --html run.html
+    [[ $output =~ all\ waiting:\ [0-9]+\.[0-9]+\ s ]]
+    grep -qE '^lockstep_step_seconds_sum\{.*\} [0-9]+\.[0-9]+$' run.prom
+    run ! grep -vE '^(# (HELP|TYPE) |lockstep_[a-z_]+(\{[^}]*\})? [0-9.e+-]+$)' run.prom
+    grep -qE '<td>[0-9]+\.[0-9]+%' run.html
+}
+
 @test "in a simulation wrong clocks change nothing but the time that is shown" {
     profile --as sim --json
     [[ $output != *$'\n\n'* ]] # each line is an object

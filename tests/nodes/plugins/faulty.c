@@ -7,8 +7,10 @@
  * then: until they were, each waits a little for others. With `env: {slow:
  * FILE, slow_ms: N}` the first process that steps one makes the file, with its
  * pid in it, and each of its steps takes N ms. With `policy: {apart: true}`
- * several that learn together come to different weights. */
+ * several that learn together come to different weights. With `env: {locale:
+ * true}` it sets the locale that the environment asks for. */
 #include <fcntl.h>
+#include <locale.h>
 #include <math.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -99,6 +101,9 @@ static int env_init(void *env, ls_config_section *config, uint64_t seed)
     (void)snprintf(self->slow, sizeof self->slow, "%s", slow);
     const char *prize = ls_config_string(config, "prize", "");
     (void)snprintf(self->prize, sizeof self->prize, "%s", prize);
+    if (ls_config_bool(config, "locale", false) &&
+        setlocale(LC_ALL, "") == NULL)
+        return ls_error(LS_ENOENT, "there is no such locale");
     if (self->fault == HANG_IN_INIT)
         hang();
     return self->together > 0 ? meeting_join() : LS_OK;
