@@ -113,6 +113,31 @@ static int put_all(struct sink *to, const char *path, struct tape_about *about,
     return status == LS_OK ? put_header(to, map_size) : status;
 }
 
+/* What could not be written whole only takes room on a disk that may be full.
+ */
+static int write_joined(struct sink *to, const char *path,
+                        const char *temporary, struct tape_about *about,
+                        ls_writer *writer)
+{
+    int status = ls_file_open(&to->file, temporary,
+                              LS_FILE_WRITE | LS_FILE_CREATE | LS_FILE_EMPTY);
+    if (status != LS_OK)
+        return status;
+    status = put_all(to, path, about, writer);
+    const int closed = ls_file_close(&to->file);
+    if (status == LS_OK)
+        status = closed;
+    if (status == LS_OK)
+        status = ls_file_rename(temporary, path);
+    if (status != LS_OK) {
+        struct ls_failure why;
+        ls_failure_keep(&why, status);
+        (void)ls_file_remove(temporary);
+        return ls_failure_return(&why);
+    }
+    return LS_OK;
+}
+
 static int check_replaced(ls_file *file, const char *path)
 {
     char begin[TAPE_MAGIC_SIZE] = "";
@@ -153,15 +178,7 @@ int tape_join(const char *path, struct tape_about *about)
     if (status == LS_OK)
         status = ls_writer_create(&writer);
     if (status == LS_OK)
-        status = ls_file_open(&to.file, temporary,
-                              LS_FILE_WRITE | LS_FILE_CREATE | LS_FILE_EMPTY);
-    if (status == LS_OK)
-        status = put_all(&to, path, about, writer);
-    const int closed = ls_file_close(&to.file);
-    if (status == LS_OK)
-        status = closed;
-    if (status == LS_OK)
-        status = ls_file_rename(temporary, path);
+        status = write_joined(&to, path, temporary, about, writer);
     if (status == LS_OK)
         tape_clean(path, about);
     ls_writer_destroy(&writer);

@@ -2,10 +2,12 @@
 #define _GNU_SOURCE /* memfd_create */
 #include "tape.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "lockstep/event.h"
@@ -349,6 +351,33 @@ TEST(a_part_that_is_broken_off_counts_up_to_its_last_record)
     assert_int_equal(tape_about(fixture->tape)->nodes[0].bytes, 24 + 1 + 5);
     assert_int_equal(tape_about(fixture->tape)->nodes[1].bytes, 0);
     assert_fails(emit_to(play(fixture, 1), "a", "fist", NULL), LS_EMISMATCH);
+}
+
+TEST(a_recording_that_finds_no_room_leaves_only_what_the_nodes_wrote)
+{
+    struct fixture *fixture = *state;
+    struct tape_about about;
+    struct tape_node nodes[2];
+    char temporary[128], part[LS_PATH_MAX];
+    tape_recorder *recorder = NULL;
+    struct rlimit before, little;
+    assert_ok(tape_recorder_create(&recorder, fixture->path, 1));
+    assert_ok(emit_to(tape_recorder_gate(recorder), "a", "first", NULL));
+    tape_recorder_destroy(&recorder);
+    describe(&about, nodes, true);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    little = (struct rlimit){.rlim_cur = 64, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+    assert_fails(tape_join(fixture->path, &about), LS_EIO);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    (void)signal(SIGXFSZ, SIG_DFL);
+    assert_error_has("writing");
+    (void)snprintf(temporary, sizeof temporary, "%s.part", fixture->path);
+    assert_int_equal(access(temporary, F_OK), -1);
+    assert_ok(tape_part_path(part, fixture->path, 1));
+    assert_int_equal(access(part, F_OK), 0);
+    tape_clean(fixture->path, &about);
 }
 
 TEST(what_is_recorded_while_the_disk_writes_is_kept)
