@@ -381,6 +381,14 @@ TEST(a_payload_is_released_once_when_sent)
         assert_int_equal(slow->bytes, sizes[i]);
         assert_true(slow->whole);
     }
+    /* Nothing, at no address. */
+    assert_ok(ls_emit_with(
+        slow->from, &(struct ls_emission){.event = "x",
+                                          .delivery = LS_DELIVERY_RELIABLE,
+                                          .release = count_release,
+                                          .hint = &slow->released}));
+    assert_reaches(&slow->released, ++n);
+    assert_reaches(&slow->done, n);
     assert_ok(emit_owned(slow, "unheard", 100, LS_SCOPE_BOTH));
     assert_ok(emit_owned(slow, "x", 100, LS_SCOPE_LOCAL));
     assert_reaches(&slow->released, n + 2);

@@ -129,8 +129,10 @@ static void publish(ls_node *node, const struct peer *peer,
 {
     struct peer_streams *streams = streams_of(peer);
     uint8_t head[WIRE_HEAD_MAX];
-    const char *data =
-        (const char *)payload_data(parcel->payload) + parcel->offset;
+    /* Of nothing there need not be an address. */
+    const char *data = payload_data(parcel->payload);
+    if (parcel->offset != 0)
+        data += parcel->offset;
     const bool copy = parcel->size <= COPY_BYTES;
     struct wire_header header = bus_header(node, WIRE_KIND_RELIABLE);
     header.sequence = parcel->sequence;
