@@ -26,6 +26,7 @@ TEST(names_that_cannot_be_matched_are_refused)
                      LS_EINVAL);
     }
     assert_fails(ls_on_named(pair->a, "x", NULL, NULL, NULL), LS_EINVAL);
+    assert_error_has("event \"x\": there is no handler");
     assert_fails(ls_once_named(pair->a, "x", NULL, NULL, NULL), LS_EINVAL);
     assert_fails(ls_emit(pair->a, "x", NULL, 3), LS_EINVAL);
     assert_fails(ls_node_set_delivery(pair->a, "x", (enum ls_delivery)9),

@@ -79,7 +79,10 @@ static int listen(ls_node *node, const char *event, ls_event_fn *fn, void *self,
                   const char *label, bool once)
 {
     char name[LS_EVENT_MAX + 1];
-    if (!entry_name(event, name) || fn == NULL)
+    if (fn == NULL)
+        return ls_error(LS_EINVAL, "event \"%s\": there is no handler",
+                        event == NULL ? "" : event);
+    if (!entry_name(event, name))
         return ls_error(LS_EINVAL,
                         "\"%s\" is neither an event name nor a glob: 1 to %d "
                         "printable characters without space and \\",
