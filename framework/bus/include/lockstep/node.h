@@ -127,9 +127,10 @@ struct ls_node_options {
     uint32_t window_messages; /* default 16384, 16 … 1,048,576 */
     size_t window_bytes;      /* default 8 MiB, at least 2 MiB */
     size_t max_payload_bytes; /* largest event; default 64 MiB, at most 1 GiB */
-    /* Payloads of 64 KiB and more, and such bodies of calls, go to nodes of
-     * this host, of the same user, through memory of so many bytes, which they
-     * read in place (event.h, call.h); its pages are taken as they are needed.
+    /* Payloads of 64 KiB and more that are delivered as BLOCK or RELIABLE, and
+     * such bodies of calls, go to nodes of this host, of the same user, through
+     * memory of so many bytes, which they read in place (event.h, call.h); its
+     * pages are taken as they are needed.
      * So do the messages of barriers, short events that come alone, and calls,
      * beside it. 0: never, and from nobody. At
      * most 64 GiB; default 64 MiB. docs/shared-memory.md#payloads */
