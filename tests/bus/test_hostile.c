@@ -161,7 +161,7 @@ static void count_said(void *self, const char *line)
 
 TEST(who_vanishes_is_said_to_be_lost)
 {
-    struct said said = {.text = "node 666 () is lost: it is gone"};
+    struct said said = {.text = "node 666 is lost: it is gone"};
     struct siege *siege = siege_start();
     join_as_member(siege);
     counter_init(&said.lines);

@@ -436,7 +436,7 @@ TEST(a_line_says_who_is_slow_now_and_then)
     int lines = 0;
     assert_non_null(peer);
     peer->member.id = 5;
-    peer->member.role = "late";
+    peer->member.as_role = " (late)";
     ls_log_redirect(count_lines, &lines);
     const int64_t s = LS_NS_PER_S;
     assert_int_equal(losses_waiting(&entry, peer, s, s), 2 * s);
@@ -520,7 +520,7 @@ static void drop_now_and_then(void *arg)
     struct peer *peer = calloc(1, sizeof *peer);
     assert_true(node != NULL && peer != NULL);
     node->runtime = runtime;
-    peer->member.role = "late";
+    peer->member.as_role = " (late)";
     losses_dropped(node, &entry, peer);
     ls_rest_until(runtime, ls_now(runtime) + s / 2);
     losses_dropped(node, &entry, peer);

@@ -523,7 +523,7 @@ static void emit_to_one_that_stands(struct net *net)
     while (n < 100 && (status = ls_emit_with(node, &emission)) == LS_OK)
         n++;
     assert_int_equal(status, LS_EAGAIN);
-    assert_error_has("node 1 () has no room for it: what this node sent it "
+    assert_error_has("node 1 has no room for it: what this node sent it "
                      "before has not arrived yet");
     ls_host_resume(net->hosts[1]);
     assert_ok(ls_emit(node, "x", bytes, sizeof bytes));

@@ -68,9 +68,8 @@ static int no_room(const struct emit *e, const struct peer *peer, size_t size)
         why = "its connection is broken, and has not come back yet";
     else if (!e->how->keeps && !e->by_block && flow_room(peer, size))
         why = "what this node sent it before has not arrived yet";
-    return ls_error(LS_EAGAIN,
-                    "event \"%s\": node %u (%s) has no room for it: %s",
-                    e->entry->name, peer->member.id, peer->member.role, why);
+    return ls_error(LS_EAGAIN, "event \"%s\": node %u%s has no room for it: %s",
+                    e->entry->name, peer->member.id, peer->member.as_role, why);
 }
 
 static int ended(const ls_node *node)

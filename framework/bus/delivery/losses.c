@@ -40,9 +40,9 @@ int64_t losses_waiting(const struct event_entry *entry, struct peer *peer,
     if (now - since < SLOW_NS)
         return since + SLOW_NS;
     if (remind(slow, since, now))
-        ls_log_warn("bus: node %u (%s) is slow: an emit of event \"%s\" has "
+        ls_log_warn("bus: node %u%s is slow: an emit of event \"%s\" has "
                     "waited %.1f s for room there",
-                    peer->member.id, peer->member.role, entry->name,
+                    peer->member.id, peer->member.as_role, entry->name,
                     (double)(now - since) / (double)LS_NS_PER_S);
     return slow->warned_at + REMINDED_NS;
 }
@@ -64,9 +64,9 @@ void losses_dropped(ls_node *node, struct event_entry *entry, struct peer *peer)
     slow->seen = now;
     slow->dropped++;
     if (remind(slow, slow->since, now))
-        ls_log_warn("bus: node %u (%s) is slow: it missed %llu events in the "
+        ls_log_warn("bus: node %u%s is slow: it missed %llu events in the "
                     "last %.1f s, \"%s\" among them",
-                    peer->member.id, peer->member.role,
+                    peer->member.id, peer->member.as_role,
                     (unsigned long long)slow->dropped,
                     (double)(now - slow->since) / (double)LS_NS_PER_S,
                     entry->name);

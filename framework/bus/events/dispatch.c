@@ -58,10 +58,10 @@ void dispatch_lost(ls_node *node, const struct peer *peer, const char *event,
                    uint64_t n)
 {
     (void)ls_error(LS_ELOST,
-                   "node %u: event \"%s\": node %u (%s) was lost before it "
+                   "node %u: event \"%s\": node %u%s was lost before it "
                    "acknowledged %llu reliable events, this the first of them",
-                   node->options.id, event, peer->member.id, peer->member.role,
-                   (unsigned long long)n);
+                   node->options.id, event, peer->member.id,
+                   peer->member.as_role, (unsigned long long)n);
     ls_log_error("bus: %s", ls_error_text());
     dispatch_keep_error(node, LS_ELOST);
 }

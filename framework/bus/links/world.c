@@ -111,9 +111,8 @@ static void became_ready(ls_node *node, struct peer *peer)
     if (node->me.hub)
         relay_present(node, peer, true);
     world_allow(node);
-    ls_log_info("bus: node %u %s%s%sis ready at %s", member->id,
-                member->role[0] != '\0' ? "(" : "", member->role,
-                member->role[0] != '\0' ? ") " : "", member->endpoint);
+    ls_log_info("bus: node %u%s is ready at %s", member->id, member->as_role,
+                member->endpoint);
     world_tell(node, member);
     if (member->via == NULL)
         flow_connected(node, peer); /* before anything that counts */
@@ -126,8 +125,8 @@ static void returned(ls_node *node, struct peer *peer)
 {
     node->figures.stats.reconnects++;
     events_unlistened(node); /* what it does not listen to any more */
-    ls_log_info("bus: node %u (%s) is connected again", peer->member.id,
-                peer->member.role);
+    ls_log_info("bus: node %u%s is connected again", peer->member.id,
+                peer->member.as_role);
     if (peer->member.via == NULL)
         flow_connected(node, peer); /* what it granted meanwhile is not known */
     streams_present(node, peer);
@@ -136,7 +135,7 @@ static void returned(ls_node *node, struct peer *peer)
 static void log_end(const struct member *member)
 {
     if (member->state == LS_MEMBER_LOST)
-        ls_log_warn("bus: node %u (%s) is lost: %s", member->id, member->role,
+        ls_log_warn("bus: node %u%s is lost: %s", member->id, member->as_role,
                     member->reason == LS_ETIMEDOUT ? "it fell silent"
                     : member->reason == LS_EPROTO
                         ? "it broke the protocol, and was cut off"
@@ -144,7 +143,7 @@ static void log_end(const struct member *member)
                         ? "it had declared this node lost"
                         : "it is gone");
     else
-        ls_log_info("bus: node %u (%s) left", member->id, member->role);
+        ls_log_info("bus: node %u%s left", member->id, member->as_role);
 }
 
 static void ended(ls_node *node, struct peer *peer, bool was_ready)
@@ -183,8 +182,8 @@ static void on_changed(void *self, struct member *member,
     else if (change == MEMBER_BECAME_READY)
         became_ready(node, peer);
     else if (change == MEMBER_AWAY)
-        ls_log_info("bus: the connection of node %u (%s) is gone", member->id,
-                    member->role);
+        ls_log_info("bus: the connection of node %u%s is gone", member->id,
+                    member->as_role);
     else if (change == MEMBER_RETURNED)
         returned(node, peer);
     else

@@ -16,6 +16,7 @@
  * final: the same id may come again as a new incarnation only. */
 #include "membership.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,14 +56,15 @@ void member_no_texts(struct member *member)
     free(member->texts);
     member->texts = NULL;
     member->host = 0;
-    member->role = member->labels = member->endpoint = "";
+    member->role = member->labels = member->endpoint = member->as_role = "";
 }
 
 int member_texts(struct member *member, const struct wire_presence *p)
 {
     const size_t role = strlen(p->role) + 1, labels = strlen(p->labels) + 1,
                  endpoint = strlen(p->endpoint) + 1;
-    char *texts = malloc(role + labels + endpoint);
+    const size_t as_role = role + strlen(" ()");
+    char *texts = malloc(role + labels + endpoint + as_role);
     if (texts == NULL)
         return ls_error(LS_ENOMEM, "node %u at %s", p->id, p->endpoint);
     free(member->texts);
@@ -71,6 +73,9 @@ int member_texts(struct member *member, const struct wire_presence *p)
     member->role = memcpy(texts, p->role, role);
     member->labels = memcpy(texts + role, p->labels, labels);
     member->endpoint = memcpy(texts + role + labels, p->endpoint, endpoint);
+    texts += role + labels + endpoint;
+    (void)snprintf(texts, as_role, role > 1 ? " (%s)" : "%s", p->role);
+    member->as_role = texts;
     return LS_OK;
 }
 

@@ -51,7 +51,8 @@ struct member {
     /* As its presence has them; 0, "" before the first. Texts in texts. */
     uint64_t host;
     const char *role, *labels, *endpoint;
-    char *texts; /* own */
+    const char *as_role; /* " (learner)", for messages; "" without a role */
+    char *texts;         /* own */
     enum ls_member_state state;
     int reason;
     _Atomic int64_t heard_at; /* over a link that is proved; 0: never */

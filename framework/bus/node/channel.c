@@ -473,9 +473,9 @@ static int push(ls_node *node, uint32_t to, struct payload *payload, char *name)
         return not_there(name, to);
     if (!streams_room_control(peer))
         return ls_error(LS_EAGAIN,
-                        "channel \"%s\": node %u (%s) has not acknowledged "
+                        "channel \"%s\": node %u%s has not acknowledged "
                         "%d messages yet",
-                        name, to, peer->member.role, STREAM_CONTROL_MAX);
+                        name, to, peer->member.as_role, STREAM_CONTROL_MAX);
     if (strcmp(name, BLOCKS_CHANNEL) != 0)
         rings_want(node, peer);
     return streams_push(node, peer, &parcel);
