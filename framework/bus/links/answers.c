@@ -95,14 +95,18 @@ void answer_mismatch(ls_node *node, struct link *link)
     ls_cond_broadcast(&node->changed);
 }
 
-/* Two addresses of one node: the older link stays, if it works. */
+/* Two addresses of one node: the older link stays, if it serves. Where another
+ * life of it was, that or somebody else may come back. */
 static bool is_better(ls_node *node, struct link *link, struct peer *peer)
 {
     struct link *old = peer->link;
     if (old == NULL || old == link || old->closing)
         return true;
-    const bool stays = node->loop.now - old->heard_at <
-                       2 * node->options.heartbeat_ms * LS_NS_PER_MS;
+    if (old->life != peer->member.incarnation) {
+        old->closing = !old->attached;
+        return true;
+    }
+    const bool stays = link_serves(node, old);
     struct link *better = stays ? old : link;
     struct link *other = stays ? link : old;
     better->attached = better->attached || other->attached;
@@ -112,13 +116,12 @@ static bool is_better(ls_node *node, struct link *link, struct peer *peer)
 
 static void bind(ls_node *node, struct link *link, struct peer *peer)
 {
-    if (link->peer != NULL && link->peer != peer) {
-        link->peer->link = NULL;
-        link->peer->member.linked = false;
-    }
+    if (link->peer != peer)
+        link_unbind(node, link);
     if (peer->link != NULL && peer->link != link)
         peer->link->peer = NULL;
     link->peer = peer;
+    link->life = peer->member.incarnation;
     peer->link = link;
     peer->member.linked = true;
     if (link->attached)
@@ -213,6 +216,8 @@ struct peer *answer_origin(ls_node *node, struct link *link,
     const int status =
         membership_origin(&node->world, &link->peer->member, header->origin,
                           header->incarnation, node->loop.now, &member, early);
+    if (member != NULL && peer_of(member) == link->peer)
+        link->life = header->incarnation;
     if (status == LS_EPROTO)
         refuse(node, link, LS_REFUSAL_IDENTITY);
     else if (status != LS_OK && header->origin != node->options.id)

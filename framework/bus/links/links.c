@@ -352,19 +352,44 @@ static void give_up(ls_node *node, struct link *link)
                   node->loop.now);
 }
 
+/* Where it says to be, if that is elsewhere. */
+static void seek(ls_node *node, const struct link *link, struct member *member)
+{
+    if (!node->world.leaving && member_hears(member) && member->via == NULL &&
+        strcmp(member->endpoint, link->endpoint) != 0)
+        (void)world_dial(node, member, member->id, member->endpoint);
+}
+
 static bool works(const struct link *link)
 {
     return link->peer != NULL && link->peer->member.state == LS_MEMBER_READY;
+}
+
+static int64_t patience_of(const ls_node *node)
+{
+    return 2 * node->options.heartbeat_ms * LS_NS_PER_MS;
+}
+
+static int64_t heard_at(const struct link *link)
+{
+    const int64_t heard =
+        link->peer == NULL ? 0 : (int64_t)link->peer->member.heard_at;
+    return heard > link->heard_at ? heard : link->heard_at;
+}
+
+bool link_serves(const ls_node *node, const struct link *link)
+{
+    return link->peer != NULL && !link->closing &&
+           link->life == link->peer->member.incarnation &&
+           node->loop.now - heard_at(link) < patience_of(node);
 }
 
 /* One over which nothing has been heard for a while: returns when to look at it
  * again. */
 static int64_t pursue(ls_node *node, struct link *link, int64_t now)
 {
-    const int64_t heard =
-        link->peer == NULL ? 0 : (int64_t)link->peer->member.heard_at;
-    const int64_t since = heard > link->heard_at ? heard : link->heard_at;
-    const int64_t patience = 2 * node->options.heartbeat_ms * LS_NS_PER_MS;
+    const int64_t since = heard_at(link);
+    const int64_t patience = patience_of(node);
     /* Who has proved to be there may be busy, and what it has sent over this
      * connection would be lost with it. */
     const int64_t wait_ns = link->peer != NULL && link->redial_ns < 2 * patience
@@ -379,8 +404,11 @@ static int64_t pursue(ls_node *node, struct link *link, int64_t now)
             redial(node, link);
         return now + link->redial_ns;
     }
-    if (link->ask_at <= now && since + patience <= now)
+    if (link->ask_at <= now && since + patience <= now) {
         ask_again(node, link);
+        if (link->peer != NULL)
+            seek(node, link, &link->peer->member);
+    }
     const int64_t ask_at =
         link->ask_at > since + patience ? link->ask_at : since + patience;
     return ask_at < redial_at ? ask_at : redial_at;
@@ -400,6 +428,17 @@ int64_t links_tick(ls_node *node, int64_t now)
 
 /* ---- ending ------------------------------------------------------------ */
 
+void link_unbind(ls_node *node, struct link *link)
+{
+    struct peer *peer = link->peer;
+    link->peer = NULL;
+    if (peer == NULL || peer->link != link)
+        return;
+    peer->link = NULL;
+    peer->member.linked = false;
+    seek(node, link, &peer->member);
+}
+
 /* Another that is there, and says to be at this address; NULL: nobody. */
 static const struct member *heir(const ls_node *node, const struct link *link)
 {
@@ -413,12 +452,9 @@ static const struct member *heir(const ls_node *node, const struct link *link)
 }
 
 /* It is dialled anew, at once, as the one that is there now. */
-static void bequeath(const ls_node *node, struct link *link,
-                     const struct member *to)
+static void bequeath(ls_node *node, struct link *link, const struct member *to)
 {
-    link->peer->link = NULL;
-    link->peer->member.linked = false;
-    link->peer = NULL;
+    link_unbind(node, link);
     link->known = true;
     link->id = to->id;
     link->hearsay = false;
@@ -464,10 +500,7 @@ void links_close_marked(ls_node *node)
             continue;
         }
         *at = link->next;
-        if (link->peer != NULL && link->peer->link == link) {
-            link->peer->link = NULL;
-            link->peer->member.linked = false;
-        }
+        link_unbind(node, link);
         transport_link_close(&link->transport, link->withdrawn);
         free(link);
     }

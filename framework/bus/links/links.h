@@ -32,6 +32,7 @@ struct link {
     bool known;                              /* it was dialled as: */
     uint32_t id;                             /* this node */
     struct peer *peer; /* who has proved to answer there; NULL: nobody has */
+    uint64_t life;     /* in which that one has last spoken over it */
     bool attached;     /* the user gave it; else found */
     bool hearsay;      /* another spoke of it, and that is all that is known */
     bool withdrawn;    /* this node's presence is not in force there */
@@ -62,6 +63,11 @@ struct link *link_find(ls_node *node, const char *endpoint);
 /* known: the node of that id is to answer there. */
 int link_dial(ls_node *node, const char *endpoint, bool attached, bool known,
               uint32_t id);
+/* Whether who has proved to answer there still speaks over it, in the life that
+ * is known. */
+bool link_serves(const ls_node *node, const struct link *link);
+/* Who answered there does so no more: it is dialled where it says to be. */
+void link_unbind(ls_node *node, struct link *link);
 /* Who answers there is gone: it closes, or waits for another to be shown. */
 void link_retire(ls_node *node, struct link *link, bool left);
 void link_present(ls_node *node, struct link *link);

@@ -193,27 +193,28 @@ static void on_changed(void *self, struct member *member,
 
 /* ---- whom to dial ------------------------------------------------------ */
 
-/* Two that were dialled at one address, or one that has moved: what answers at
- * the old address is somebody else. */
-static void leave_old_link(struct peer *peer, const char *endpoint)
+/* Another link would lose what is under way over this one. Over that of another
+ * life nothing serves, and it is left when the member answers elsewhere. */
+static bool is_reached_elsewhere(const ls_node *node,
+                                 const struct member *member,
+                                 const char *endpoint)
 {
-    if (peer->link == NULL || strcmp(peer->link->endpoint, endpoint) == 0)
-        return;
-    peer->link->peer = NULL;
-    peer->link = NULL;
-    peer->member.linked = false;
+    const struct link *link = ((const struct peer *)member)->link;
+    return link != NULL && strcmp(link->endpoint, endpoint) != 0 &&
+           link_serves(node, link);
 }
 
-static bool on_dial(void *self, struct member *member, uint32_t id,
-                    const char *endpoint)
+bool world_dial(ls_node *node, struct member *member, uint32_t id,
+                const char *endpoint)
 {
-    ls_node *node = self;
     /* A leaf dials its hub alone, at the address that was given. */
     if (node->options.topology == LS_TOPOLOGY_STAR && !node->me.hub &&
         link_find(node, endpoint) == NULL)
         return true;
-    if (member != NULL)
-        leave_old_link(peer_of(member), endpoint);
+    if (member != NULL && is_reached_elsewhere(node, member, endpoint)) {
+        link_present(node, peer_of(member)->link);
+        return true;
+    }
     const int status = link_dial(node, endpoint, false, true, id);
     if (status == LS_ELIMIT && member == NULL)
         return false; /* it is named again when there is room */
@@ -228,6 +229,12 @@ static bool on_dial(void *self, struct member *member, uint32_t id,
     if (member != NULL && link != NULL)
         link_present(node, link);
     return true;
+}
+
+static bool on_dial(void *self, struct member *member, uint32_t id,
+                    const char *endpoint)
+{
+    return world_dial(self, member, id, endpoint);
 }
 
 /* ---- what the others are told ------------------------------------------ */

@@ -19,6 +19,11 @@ void world_tell(ls_node *node, const struct member *member);
 /* Tell what has changed: channels at once, users in order with the events that
  * came before. Lock not held. */
 void world_tell_news(ls_node *node);
+/* Dial a member, or (NULL) one that another speaks of, where it is said to be;
+ * unless it is reached elsewhere. Returns false: that address is not dialled.
+ */
+bool world_dial(ls_node *node, struct member *member, uint32_t id,
+                const char *endpoint);
 void world_probe(ls_node *node);
 void world_member(const struct member *member, struct ls_member *out);
 /* Memory that may wait for those who read, as many as there are now. */

@@ -302,7 +302,8 @@ static struct peer *find_origin(ls_node *node, struct link *link,
     *early = false;
     if (origin != NULL && origin->member.id == header->origin &&
         origin->member.incarnation == header->incarnation &&
-        header->job == node->me.job_hash && !link->closing)
+        link->life == header->incarnation && header->job == node->me.job_hash &&
+        !link->closing)
         return origin;
     transport_lock(node->transport);
     bus_look_after(node);
@@ -333,7 +334,7 @@ static bool trusted(ls_node *node, struct link *link, struct message *message,
     if (link->peer != NULL)
         rings_read_of(node, link->peer);
     struct peer *origin = find_origin(node, link, header, &early);
-    if (link->peer != NULL)
+    if (link->peer != NULL && link->life == link->peer->member.incarnation)
         atomic_store_explicit(&link->peer->member.heard_at, node->loop.now,
                               memory_order_relaxed);
     if (early)
