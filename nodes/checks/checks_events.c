@@ -175,18 +175,39 @@ static bool got(const struct member_life *member, uint32_t from,
     return false;
 }
 
-/* Where one message in three is lost, and goes over two hops, one gets through
- * in so many times the time of silence. */
+/* What is under way gets through in so many times the time of silence: the
+ * first for a cut, or a pause. */
 #define OVERDUE 3
+/* Nothing that is not acknowledged is given up: it is sent again so soon, at
+ * the latest, for as long as its sender has the listener for a member. */
+#define AGAIN_NS (500 * LS_NS_PER_MS)
+/* Of so many, one may be lost each time and is late, not lost. */
+#define ONE_IN 1e10
+
+/* For how long one may be lost each time that it is sent. */
+static int64_t repeated_for(const checks *all)
+{
+    struct ls_network_stats stats;
+    ls_network_stats(all->network, &stats);
+    const double over = 1 - stats.worst_loss; /* one link */
+    const bool relayed = all->plan->world.topology == LS_TOPOLOGY_STAR;
+    const double comes = relayed ? over * over : over;
+    int64_t n = 0;
+    for (double many = ONE_IN; many >= 1 && n < 10000; n++)
+        many *= 1 - comes;
+    return n * AGAIN_NS;
+}
 
 /* What was emitted before that is overdue when the member ends, unless it, or
  * its sender, could not move for a while; 0: nothing is. */
 static int64_t overdue_at(const checks *all, const struct member_life *sender,
                           const struct member_life *member)
 {
-    const int64_t until =
-        member->quit_at -
+    const int64_t usual =
         OVERDUE * (int64_t)all->plan->world.silence_ms * LS_NS_PER_MS;
+    const int64_t repeated = repeated_for(all);
+    const int64_t until =
+        member->quit_at - (repeated > usual ? repeated : usual);
     return sender->life->resumed_at > until || member->life->resumed_at > until
                ? 0
                : until;

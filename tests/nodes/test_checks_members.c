@@ -707,6 +707,25 @@ static void it_is_overdue_as_nobody_could_move(void *arg)
     quits(world, 0, 1, 2);
 }
 
+/* Half of all messages are lost: so it may take longer. */
+static void half_are_lost(void *arg, int64_t seconds)
+{
+    struct world *world = arg;
+    const struct ls_network_path path = {.loss = 0.5};
+    assert_ok(ls_network_shape(world->network, NULL, NULL, &path));
+    the_last_event_is_missed(arg, seconds, 1);
+}
+
+static void it_is_late(void *arg)
+{
+    half_are_lost(arg, 11);
+}
+
+static void it_is_late_for_too_long(void *arg)
+{
+    half_are_lost(arg, 20);
+}
+
 static void a_listener_was_killed(void *arg)
 {
     struct world *world = arg;
@@ -726,6 +745,10 @@ TEST(the_last_event_may_not_be_missed)
           "events: node 1 never got event 3 of node 0, the first of 1 that it "
           "missed");
     judge(it_is_overdue_as_nobody_could_move, NULL);
+    judge(it_is_late, NULL);
+    judge(it_is_late_for_too_long,
+          "events: node 1 never got event 3 of node 0, the first of 1 that it "
+          "missed");
     judge(a_listener_was_killed, NULL);
 }
 

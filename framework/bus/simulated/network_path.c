@@ -109,6 +109,8 @@ int ls_network_shape(ls_network *network, const ls_host *from,
     if (rule == NULL)
         return ls_error(LS_ENOMEM, "no memory to shape a network");
     rule->path = *path;
+    if (path->loss > network->stats.worst_loss)
+        network->stats.worst_loss = path->loss;
     (void)forget_covered(&rule->next, from, to);
     network->version++;
     return LS_OK;

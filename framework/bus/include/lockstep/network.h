@@ -85,6 +85,7 @@ struct ls_network_stats {
     uint64_t reordered;  /* arrived after a later one */
     uint64_t connects, disconnects;
     uint64_t waiting, waiting_bytes; /* in transit, or not yet read, now */
+    double worst_loss;               /* of any path that there has been */
 };
 LS_API void ls_network_stats(const ls_network *network,
                              struct ls_network_stats *out);
