@@ -30,11 +30,22 @@ static void note_weights(simulated *all, const char *path)
     free(data);
 }
 
+static void note_iteration(simulated *all, int64_t iteration)
+{
+    ls_mutex_lock(&all->mutex);
+    if (iteration > all->iteration) {
+        all->iteration = iteration;
+        all->iterated_at = ls_simulation_now(all->simulation);
+    }
+    ls_mutex_unlock(&all->mutex);
+}
+
 static void put_report(void *self, const struct report *report)
 {
     struct life *life = self;
     if (life->killed)
         return;
+    note_iteration(life->all, report->iteration);
     if (report->kind == REPORT_BOUND)
         memcpy(life->bound, report->endpoint, sizeof life->bound);
     if (report->kind == REPORT_DONE || report->kind == REPORT_FAILED)

@@ -67,8 +67,10 @@ struct simulated {
     ls_mutex mutex; /* n_running falls, and is waited for, under it */
     ls_cond ended;
     size_t n_running;
-    size_t n_done;   /* ended well */
-    int64_t done_at; /* the first of them */
+    size_t n_done;     /* ended well */
+    int64_t done_at;   /* the first of them */
+    int64_t iteration; /* the latest that somebody told of, and when */
+    int64_t iterated_at;
 };
 
 /* Begin a life of a node, on a host of its own.

@@ -254,6 +254,15 @@ unharmed() {
     [ ! -e out ]
 }
 
+@test "a job that a slow network holds up goes on, or fails by its own limit" {
+    local delay
+    for delay in 50 80 120; do # 120: a step takes 77 s, and its limit is 60 s
+        echo "network: {delay_ms: $delay}" >slow.yaml
+        "$LOCKSTEP" sim "$SOURCE_DIR/configs/cartpole-dp.yaml" --seeds 1 \
+            --faults slow.yaml --set evaluator.solved=30
+    done
+}
+
 # bats test_tags=slow
 @test "the other jobs that come with it are swept too" {
     job=$SOURCE_DIR/configs/cartpole-restart.yaml
