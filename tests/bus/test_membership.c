@@ -304,6 +304,30 @@ TEST(through_a_hub_that_is_lost_nobody_is_reached)
     end(leaf);
 }
 
+/* A leaf whose hub leaves; that it was ready there was lost, and is not said
+ * again. Returns how many it counts as there both ways. */
+static size_t both_ways_after(int farewell)
+{
+    struct machine *leaf = machine_with(LS_TOPOLOGY_STAR, false, ME, 64);
+    const struct wire_presence p = relayed(2, FIRST, 3);
+    assert_ok(present(leaf, 3, FIRST));
+    assert_ok(present_as(leaf, 3, &p));
+    membership_announced(&leaf->m, leaf->now);
+    hears(leaf, 3, {ME, MY_LIFE, WIRE_MEMBER_PRESENT});
+    assert_int_equal(of(leaf, 2)->state, LS_MEMBER_READY);
+    assert_int_equal(membership_n_both_ways(&leaf->m), 0);
+    membership_farewell(&leaf->m, of(leaf, 3), farewell, leaf->now);
+    const size_t n = membership_n_both_ways(&leaf->m);
+    end(leaf);
+    return n;
+}
+
+TEST(with_a_hub_that_left_in_peace_all_were_there)
+{
+    assert_int_equal(both_ways_after(LS_OK), 2);
+    assert_int_equal(both_ways_after(LS_EIO), 0);
+}
+
 TEST(who_listens_says_it_for_itself)
 {
     struct machine *a = machine();

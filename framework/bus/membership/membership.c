@@ -164,8 +164,10 @@ bool membership_has(const struct member *member)
 bool membership_has_both_ways(const struct member *member)
 {
     const struct member *direct = member->via != NULL ? member->via : member;
+    /* Who left in peace says no more whether this node was ready there. */
     return membership_has(member) &&
-           (member->state == LS_MEMBER_LEFT || direct->ready_there);
+           (member->state == LS_MEMBER_LEFT || direct->ready_there ||
+            (direct->state == LS_MEMBER_LEFT && membership_has(direct)));
 }
 
 static size_t count(const struct membership *m,
