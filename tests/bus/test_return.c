@@ -35,7 +35,7 @@ static void meet(struct star *star)
     assert_reaches(&star->met, before + 1);
 }
 
-static void star_open(struct star *star)
+static void star_begin(struct star *star)
 {
     struct ls_node_options options;
     ls_node_options_init(&options);
@@ -58,6 +58,11 @@ static void star_open(struct star *star)
     assert_ok(ls_node_start(star->leaf));
     assert_int_equal(zmq_connect(star->hub.sub, ls_node_endpoint(star->leaf)),
                      0);
+}
+
+static void star_open(struct star *star)
+{
+    star_begin(star);
     meet(star);
 }
 
@@ -106,6 +111,34 @@ TEST(what_a_hub_passes_on_first_is_not_the_hub)
     header.origin = OTHER;
     raw_event(&star.hub, NULL, &header, NULL, 0);
     come_back(&star);
+    star_close(&star);
+}
+
+/* The next challenge, which is not answered. */
+static void await_challenge(struct raw_peer *raw, char *challenge)
+{
+    char frame[WIRE_TOPIC_MAX + 2] = "";
+    while (frame[0] != 1 || frame[1] != WIRE_CHALLENGE) {
+        const int size = zmq_recv(raw->xpub, frame, sizeof frame, 0);
+        assert_in_range(size, 1, WIRE_TOPIC_MAX + 1);
+    }
+    memcpy(challenge, frame + 2, WIRE_CHALLENGE_SIZE + 1);
+}
+
+TEST(a_proof_is_asked_for_until_it_comes_and_may_come_late)
+{
+    char first[WIRE_CHALLENGE_SIZE + 1], next[WIRE_CHALLENGE_SIZE + 1];
+    struct star star;
+    star_begin(&star);
+    await_challenge(&star.hub, first);
+    for (int i = 0; i < 3; i++) {
+        await_challenge(&star.hub, next);
+        assert_string_equal(next, first);
+    }
+    raw_answer(&star.hub, first);
+    raw_be_present(&star.hub);
+    raw_heartbeat(&star.hub, star.leaf);
+    assert_reaches(&star.met, 1);
     star_close(&star);
 }
 

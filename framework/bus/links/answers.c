@@ -129,7 +129,6 @@ static void bind(ls_node *node, struct link *link, struct peer *peer)
     link->refusal[0] = '\0';
     link->same_id = false;
     link->redial_ns = LINK_REDIAL_NS;
-    link->ask_ns = LINK_ASK_NS;
     if (!member_has_ended(&peer->member))
         link_present(node, link);
 }
@@ -157,7 +156,7 @@ static void on_answer(ls_node *node, struct link *link,
         transport_link_trust(link->transport, message);
     if (status != LS_OK) {
         if (status == LS_EEXIST) /* it may be the next, soon */
-            link->ask_at = node->loop.now + LINK_ASK_SOON_NS;
+            link->ask_at = node->loop.now + LINK_ASK_NS;
         refuse(node, link,
                status == LS_EPROTO ? LS_REFUSAL_IDENTITY : LS_REFUSAL_WORLD);
         return;

@@ -49,23 +49,33 @@ int link_listen(struct link *link, uint32_t id, const struct event_entry *entry,
     return status;
 }
 
-static int challenge(ls_node *node, struct link *link)
+static int ask(ls_node *node, struct link *link)
 {
     uint8_t topic[WIRE_TOPIC_MAX];
-    (void)snprintf(link->challenge, sizeof link->challenge,
-                   "%016" PRIx64 "%016" PRIx64, ls_entropy(node->runtime),
-                   ls_entropy(node->runtime));
     link->ask_at = node->loop.now + link->ask_ns;
     return subscribe(link, topic, wire_topic_challenge(topic, link->challenge),
                      true);
 }
 
+static int challenge(ls_node *node, struct link *link)
+{
+    (void)snprintf(link->challenge, sizeof link->challenge,
+                   "%016" PRIx64 "%016" PRIx64, ls_entropy(node->runtime),
+                   ls_entropy(node->runtime));
+    return ask(node, link);
+}
+
+/* The same, so that an answer to either counts: who is far away answers late.
+ */
 static void ask_again(ls_node *node, struct link *link)
 {
     uint8_t topic[WIRE_TOPIC_MAX];
     (void)subscribe(link, topic, wire_topic_challenge(topic, link->challenge),
                     false);
-    (void)challenge(node, link);
+    (void)ask(node, link);
+    link->ask_ns *= 2;
+    if (link->ask_ns > LINK_ASK_MAX_NS)
+        link->ask_ns = LINK_ASK_MAX_NS;
 }
 
 static int subscribe_own(ls_node *node, struct link *link)
@@ -287,9 +297,9 @@ int link_dial(ls_node *node, const char *endpoint, bool attached, bool known,
     link->hearsay = hearsay;
     link->known = known;
     link->id = id;
+    link->ask_ns = LINK_ASK_NS;
     link->redial_ns =
         hearsay ? node->options.silence_ms * LS_NS_PER_MS : first_redial(node);
-    link->ask_ns = LINK_ASK_NS;
     while (link->number == 0)
         link->number = ls_entropy(node->runtime);
     status = open_link(node, link);
@@ -328,10 +338,6 @@ static void redial(ls_node *node, struct link *link)
     link->redial_ns *= 2;
     if (link->redial_ns > REDIAL_MOST_NS)
         link->redial_ns = REDIAL_MOST_NS;
-    /* Only the last question may be answered, and who is far away answers
-     * late: the oftener it was dialled in vain, the longer it is given. */
-    if (link->ask_ns < link->redial_ns / 4)
-        link->ask_ns = link->redial_ns / 4;
     ls_log_debug("bus: dialling %s anew", link->endpoint);
     transport_link_close(&link->transport, false);
     if (open_link(node, link) == LS_OK)
@@ -404,7 +410,9 @@ static int64_t pursue(ls_node *node, struct link *link, int64_t now)
             redial(node, link);
         return now + link->redial_ns;
     }
-    if (link->ask_at <= now && since + patience <= now) {
+    if (since + patience > now) {
+        link->ask_ns = LINK_ASK_NS;
+    } else if (link->ask_at <= now) {
         ask_again(node, link);
         if (link->peer != NULL)
             seek(node, link, &link->peer->member);

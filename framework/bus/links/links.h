@@ -17,10 +17,10 @@
  * moment. */
 #define LINK_REDIAL_KEYS_NS (25 * LS_NS_PER_MS)
 /* A proof is published once, to whoever asks; one that is lost is asked for
- * again, after so long at first, with a challenge of its own, since the old one
- * is in force. */
-#define LINK_ASK_NS      (LS_NS_PER_S / 2)
-#define LINK_ASK_SOON_NS (50 * LS_NS_PER_MS)
+ * again over a silent link, after so long, and then twice as long, up to a
+ * maximum. */
+#define LINK_ASK_NS     (50 * LS_NS_PER_MS)
+#define LINK_ASK_MAX_NS (LS_NS_PER_S / 2)
 
 /* A dialled address. Bus thread; the lock for the list. */
 struct link {
