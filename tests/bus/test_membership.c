@@ -1340,6 +1340,18 @@ TEST(while_it_joins_it_is_told_why_it_cannot)
     assert_has(other->m.fatal_text, "role \"learner\" and labels \"gpu\"");
     end(other);
 
+    const uint32_t awaited[] = {ME, 3};
+    struct machine *named = machine();
+    named->m.options.members = awaited;
+    named->m.options.n_members = 2;
+    assert_ok(present(named, 2, FIRST));
+    assert_ok(present(named, 3, FIRST));
+    assert_fails(told_by(named, 2, LS_EMISMATCH, false), LS_EPROTO);
+    assert_int_equal(named->m.fatal, LS_OK);
+    assert_ok(told_by(named, 3, LS_EMISMATCH, false));
+    assert_int_equal(named->m.fatal, LS_EMISMATCH);
+    end(named);
+
     struct machine *taken = machine();
     assert_ok(told_by(taken, 0, LS_EEXIST, true));
     assert_int_equal(taken->m.fatal, LS_EEXIST);

@@ -7,6 +7,7 @@
 #include "test.h"
 
 #define OTHER 4
+#define FIRST 5 /* whom the others attach to */
 
 static ls_node *created(const struct scratch *scratch, uint32_t id,
                         ls_security *security, const char *role,
@@ -111,6 +112,72 @@ TEST_WITH(and_with_no_other_role_or_label_and_is_told_why, role_set_up,
                "node 3 does not let it in with role \"learner\" and "
                "labels \"gpu\"");
     assert_has(other.text, "node-4.cert");
+}
+
+/* Of a mesh of three, by the certificates of a folder. */
+static ls_node *member(const struct scratch *scratch, uint32_t id,
+                       const char *folder, ls_security **security)
+{
+    static const uint32_t members[] = {OWN, OTHER, FIRST};
+    struct ends ends;
+    assert_ok(ls_security_curve(security, in(scratch, folder).text, id));
+    struct ls_node_options options = by_ipc(scratch, id, *security, &ends);
+    (void)snprintf(ends.attach, sizeof ends.attach, "%d@ipc://%s/%d.ipc", FIRST,
+                   scratch->folder, FIRST);
+    options.n_attach = id != FIRST;
+    options.world_size = 3;
+    options.members = members;
+    options.role = id == OTHER ? "learner" : "";
+    ls_node *node = NULL;
+    assert_ok(ls_node_create(&node, &options));
+    assert_ok(ls_node_open(node));
+    return node;
+}
+
+static void join(void *self)
+{
+    struct coming *coming = self;
+    coming->status = ls_node_join(coming->node);
+    if (coming->status != LS_OK)
+        (void)snprintf(coming->text, sizeof coming->text, "%s",
+                       ls_error_text());
+}
+
+/* Node 5 lets node 4 in, and node 3, of which it learns there, does not. */
+TEST_WITH(one_that_it_waits_for_may_refuse_it_too, role_set_up,
+          scratch_tear_down)
+{
+    static const uint32_t ids[] = {FIRST, OWN, OTHER};
+    static const char *const folders[] = {"own", "keys", "own"};
+    static const char *const files[] = {"node-5.cert", "node-5.cert_secret"};
+    const struct scratch *scratch = *state;
+    struct coming nodes[3];
+    ls_security *security[3];
+    ls_thread *threads[3];
+    assert_ok(ls_keys_create(keys(scratch, "").text, FIRST, NULL, NULL));
+    for (size_t i = 0; i < 2; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "own/%s", files[i]);
+        copy_file(keys(scratch, files[i]).text, in(scratch, name).text);
+        assert_int_equal(chmod(in(scratch, name).text, i < 1 ? 0644 : 0600), 0);
+    }
+    for (size_t i = 0; i < 3; i++)
+        nodes[i].node = member(scratch, ids[i], folders[i], &security[i]);
+    for (size_t i = 0; i < 3; i++)
+        assert_ok(ls_thread_spawn(ls_runtime_threads(), &threads[i], "join",
+                                  join, &nodes[i]));
+    assert_ok(ls_thread_join(&threads[2], LS_FOREVER));
+    assert_int_equal(nodes[2].status, LS_EMISMATCH);
+    assert_has(nodes[2].text,
+               "node 3 does not let it in with role \"learner\"");
+    for (size_t i = 0; i < 2; i++) {
+        assert_ok(ls_node_stop(nodes[i].node, LS_OK));
+        assert_ok(ls_thread_join(&threads[i], LS_FOREVER));
+    }
+    for (size_t i = 3; i > 0; i--) {
+        assert_ok(ls_node_destroy(&nodes[i - 1].node));
+        ls_security_destroy(&security[i - 1]);
+    }
 }
 
 TEST_WITH(it_does_not_open_against_its_own_certificate, role_set_up,

@@ -154,6 +154,9 @@ struct membership_options {
     enum ls_topology topology;
     bool hub;
     uint32_t world_max;
+    const uint32_t *members; /* whom it waits for; n_members. Borrow; NULL:
+                              * anybody */
+    uint32_t n_members;
     int64_t heartbeat_ns, silence_ns;
     size_t member_size; /* bytes of the caller's struct around each member,
                          * which begins with it */

@@ -194,6 +194,16 @@ static void told_joining(struct membership *m, const struct member *from,
     }
 }
 
+/* Whether the world of this node cannot be formed without it. */
+static bool is_awaited(const struct membership *m, const struct member *member)
+{
+    for (uint32_t i = 0; m->options.members != NULL && i < m->options.n_members;
+         i++)
+        if (m->options.members[i] == member->id)
+            return true;
+    return false;
+}
+
 int membership_verdict(struct membership *m, struct member *from,
                        const struct verdict *verdict, bool attached,
                        int64_t now)
@@ -204,7 +214,7 @@ int membership_verdict(struct membership *m, struct member *from,
     if (verdict->reason != LS_ELOST && verdict->reason != LS_ESTATE) {
         if (m->formed || (from == NULL && verdict->reason != LS_EEXIST))
             return LS_OK;
-        if (!attached && !member)
+        if (!attached && !member && (from == NULL || !is_awaited(m, from)))
             return ls_error(LS_EPROTO, "a verdict of one that is not a member");
         told_joining(m, from, verdict);
         return LS_OK;

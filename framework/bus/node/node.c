@@ -171,6 +171,8 @@ static void init_world(ls_node *node)
                         .topology = o->topology,
                         .hub = node->me.hub,
                         .world_max = o->world_max,
+                        .members = node->join.members,
+                        .n_members = o->world_size,
                         .heartbeat_ns = o->heartbeat_ms * LS_NS_PER_MS,
                         .silence_ns = o->silence_ms * LS_NS_PER_MS,
                         .member_size = sizeof(struct peer)},

@@ -172,8 +172,8 @@ LS_MUST_USE LS_API int ls_node_create(ls_node **out,
  *         answer, and those that were refused and why; LS_EEXIST a living node
  *         has this id: the text names both endpoints; LS_EMISMATCH the only
  *         answers came from another job, version or configuration, or its
- *         certificate, here or at an address of `attach`, does not give it its
- *         role and labels: the text says where; LS_ECLOSED
+ *         certificate, here, at an address of `attach`, or at one of `members`,
+ *         does not give it its role and labels: the text says where; LS_ECLOSED
  *         ls_node_stop() came first; LS_ELIMIT the world already has world_max
  *         members: the text names the node that says so; LS_ESTATE started
  *         before, or in the child of a process that had nodes open when it
