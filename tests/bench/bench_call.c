@@ -131,11 +131,11 @@ static void bus_join_main(void *self)
     bus_join(self);
 }
 
-static void bus_in_one(void)
+static void bus_in_one(bool shares)
 {
     struct bus_end ends[2];
-    bus_open(&ends[0], 0, "inproc://server", NULL, true);
-    bus_open(&ends[1], 1, "inproc://client", "inproc://server", true);
+    bus_open(&ends[0], 0, "inproc://server", NULL, shares);
+    bus_open(&ends[1], 1, "inproc://client", "inproc://server", shares);
     ls_thread *thread = bench_thread(bus_join_main, &ends[0]);
     bus_join(&ends[1]);
     bench_thread_join(thread);
@@ -379,7 +379,6 @@ static void compare(const char *transport, const struct bench_options *options)
     struct way ways[] = {{.transport = transport, .by = "raw"},
                          {.transport = transport, .by = "bus"},
                          {.transport = transport, .by = "far"}};
-    const size_t n = strcmp(transport, "inproc") == 0 ? 4 : 6;
     char title[64];
     struct bench_figure figures[] = {
         {.name = "raw, p50", .unit = "us", .run = run_way, .self = &ways[0]},
@@ -396,15 +395,15 @@ static void compare(const char *transport, const struct bench_options *options)
          .self = &ways[2]},
     };
     (void)snprintf(title, sizeof title, "call: %s, 32 B", transport);
+    const size_t n = sizeof figures / sizeof *figures;
     bench_run(figures, n, options);
     bench_print(title, figures, n, options);
     bench_print_derived(title, "call / raw, p50 (target <= 1.4)", "x",
                         figures[2].median / figures[0].median, options);
     bench_print_derived(title, "call / raw, p99", "x",
                         figures[3].median / figures[1].median, options);
-    if (n == 6)
-        bench_print_derived(title, "shared_bytes 0 / raw, p50", "x",
-                            figures[4].median / figures[0].median, options);
+    bench_print_derived(title, "shared_bytes 0 / raw, p50", "x",
+                        figures[4].median / figures[0].median, options);
 }
 
 static void fly(const struct bench_options *options)
@@ -436,17 +435,18 @@ static void fly(const struct bench_options *options)
 static void hidden_main(char **argv)
 {
     const bool raw = strcmp(argv[3], "raw") == 0;
+    const bool shares = strcmp(argv[3], "far") != 0;
     const bool alone = strcmp(argv[2], "inproc") == 0;
     const uint32_t id = argv[4][0] == '0' ? 0 : 1;
     void *zctx = raw ? zmq_ctx_new() : NULL;
     if (alone && raw)
         raw_in_one(zctx);
     else if (alone)
-        bus_in_one();
+        bus_in_one(shares);
     else if (raw)
         raw_main(zctx, id, argv[5], argv[6]);
     else
-        bus_main(id, argv[5], argv[6], strcmp(argv[3], "far") != 0);
+        bus_main(id, argv[5], argv[6], shares);
     if (alone)
         await_end();
     if (raw)

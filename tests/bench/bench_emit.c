@@ -241,8 +241,7 @@ static size_t prepare(const struct comparison *c, bool quick,
         "raw libzmq with a handler thread", "ls_queue"};
     const bool trip = strcmp(c->kind, TRIP) == 0;
     enum emit_way ways[WAYS] = {EMIT_BUS, EMIT_RAW, EMIT_RAW_HANDLER, EMIT_FAR};
-    const bool inproc = strcmp(c->transport, "inproc") == 0;
-    const size_t n = !trip || is_local(c) ? 2 : inproc ? 3 : 4;
+    const size_t n = !trip || is_local(c) ? 2 : WAYS;
     if (is_local(c))
         ways[1] = EMIT_QUEUE;
     for (size_t i = 0; i < n; i++) {

@@ -18,16 +18,23 @@ static inline void listen_both(ls_node *node, size_t index, void *self)
     assert_ok(ls_on(node, "hi", count, &pair->heard[index]));
 }
 
-static inline struct pair *pair_start(void)
+static inline struct pair *
+pair_start_with(void (*tune)(struct ls_node_options *options, size_t index))
 {
     struct pair *pair = calloc(1, sizeof *pair);
     assert_non_null(pair);
-    world_start(
-        &pair->world,
-        &(struct world_plan){.n = 2, .prepare = listen_both, .self = pair});
+    world_start(&pair->world, &(struct world_plan){.n = 2,
+                                                   .tune = tune,
+                                                   .prepare = listen_both,
+                                                   .self = pair});
     pair->a = pair->world.at[0].node;
     pair->b = pair->world.at[1].node;
     return pair;
+}
+
+static inline struct pair *pair_start(void)
+{
+    return pair_start_with(NULL);
 }
 
 static inline void pair_end(struct pair *pair)

@@ -249,6 +249,7 @@ TEST(a_thread_that_listens_gets_what_is_sent_near)
 {
     a_thread_gets_it("tcp");
     a_thread_gets_it("ipc");
+    a_thread_gets_it("inproc");
 }
 
 struct sleeper {

@@ -129,11 +129,12 @@ TEST(calls_between_nodes_of_one_host_go_through_memory)
 {
     calls_go_near("tcp");
     calls_go_near("ipc");
+    calls_go_near("inproc");
 }
 
-TEST(an_event_that_comes_alone_goes_through_memory)
+static void events_go_near(const char *over)
 {
-    struct two *two = two_start("tcp");
+    struct two *two = two_start(over);
     const int64_t deadline = long_deadline();
     uint64_t n = 0;
     const uint64_t wanted = 50;
@@ -147,10 +148,16 @@ TEST(an_event_that_comes_alone_goes_through_memory)
     two_end(two);
 }
 
-TEST(a_call_does_not_overtake_an_event_that_was_emitted_before)
+TEST(an_event_that_comes_alone_goes_through_memory)
+{
+    events_go_near("tcp");
+    events_go_near("inproc");
+}
+
+static void nothing_overtakes(const char *over)
 {
     static const size_t sizes[] = {8, 5000, 8, 100000, 300000, 64};
-    struct two *two = two_start("tcp");
+    struct two *two = two_start(over);
     become_near(two);
     for (uint64_t n = 0; n < 120; n++) {
         emit_number(two, n, sizes[n % 6]);
@@ -161,6 +168,12 @@ TEST(a_call_does_not_overtake_an_event_that_was_emitted_before)
     }
     assert_int_equal(atomic_load(&two->disorder), 0);
     two_end(two);
+}
+
+TEST(a_call_does_not_overtake_an_event_that_was_emitted_before)
+{
+    nothing_overtakes("tcp");
+    nothing_overtakes("inproc");
 }
 
 /* ---- what a ring may hold ---------------------------------------------- */

@@ -79,7 +79,8 @@ static void all_end_with(const struct rooms *rooms, int status, const char *has)
 
 static void prepare(struct rooms *rooms)
 {
-    const struct world_plan plan = {.n = MEMBERS, .ids = ids};
+    const struct world_plan plan = {
+        .n = MEMBERS, .ids = ids, .tune = share_no_memory};
     memset(rooms, 0, sizeof *rooms);
     strcpy(rooms->folder, "/tmp/lockstep-test-XXXXXX");
     assert_non_null(mkdtemp(rooms->folder));

@@ -112,7 +112,7 @@ TEST(listeners_are_counted_and_named)
 
 TEST(stats_count_what_was_done)
 {
-    struct pair *pair = pair_start();
+    struct pair *pair = pair_start_with(share_no_memory);
     struct ls_node_stats a, b;
     for (int i = 0; i < 10; i++)
         assert_ok(ls_emit(pair->a, "hi", "xyz", 3));

@@ -135,6 +135,14 @@ struct world_plan {
     void *self;
 };
 
+/* A `tune` for who counts descriptors, or all that is sent. */
+static inline void share_no_memory(struct ls_node_options *options,
+                                   size_t index)
+{
+    (void)index;
+    options->shared_bytes = 0;
+}
+
 /* An address that no other node of this process has. */
 static inline void fresh_endpoint(char *out, size_t size)
 {

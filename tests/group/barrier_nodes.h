@@ -37,6 +37,7 @@ struct cluster {
     size_t n;
     uint32_t formed; /* so many suffice to start, others may come; 0: all */
     enum ls_topology topology;
+    bool far; /* no memory is shared */
     struct member members[CLUSTER_MAX];
 };
 
@@ -69,6 +70,8 @@ static inline void create_node_only(struct cluster *cluster, size_t index,
     options.id = member->id;
     options.bind = member->endpoint;
     options.topology = cluster->topology;
+    if (cluster->far)
+        options.shared_bytes = 0;
     options.attach = &seed;
     options.n_attach = index == 0 ? 0 : 1;
     options.world_size =
@@ -136,16 +139,21 @@ static inline void check_all_ok(const struct cluster *cluster)
         check_ok(&cluster->members[i]);
 }
 
+static inline void start_cluster(struct cluster *cluster)
+{
+    for (size_t i = 0; i < cluster->n; i++)
+        create_member(cluster, i);
+    do_all(cluster, start_node);
+    check_all_ok(cluster);
+}
+
 static inline void create_cluster(struct cluster *cluster, size_t n,
                                   enum ls_topology topology)
 {
     memset(cluster, 0, sizeof *cluster);
     cluster->n = n;
     cluster->topology = topology;
-    for (size_t i = 0; i < n; i++)
-        create_member(cluster, i);
-    do_all(cluster, start_node);
-    check_all_ok(cluster);
+    start_cluster(cluster);
 }
 
 static inline void destroy_member(struct member *member)

@@ -60,12 +60,14 @@ LS_MUST_USE int ls_memory_reserve(const ls_memory *memory, size_t offset,
 void ls_memory_sever(ls_memory *memory);
 
 /* Whoever takes this memory from now on can wake its owner: bell is an
- * eventfd(2) that does not block, and is duplicated; in a simulation rung(self)
- * is called, and bell is -1. Owner. rung NULL: nobody is woken any more.
+ * eventfd(2) that does not block, and is duplicated, once; in a simulation
+ * rung(self) is called, and bell is -1. Owner. rung NULL and bell -1: self is
+ * not needed any more. The descriptor stays as long as the memory: another
+ * thread may be about to ring.
  * self: borrow, until then. Errors: LS_ELIMIT no more descriptors. */
 LS_MUST_USE int ls_memory_set_bell(ls_memory *memory, int bell,
                                    void (*rung)(void *self), void *self);
-/* Wake the owner of a memory that was taken, if it has a bell. */
+/* Wake the owner of a memory, if it has a bell. */
 void ls_memory_ring(const ls_memory *memory);
 
 /* Let those who bring the key take this memory, at a socket of this path, until

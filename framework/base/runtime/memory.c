@@ -203,12 +203,13 @@ int ls_memory_set_bell(ls_memory *memory, int bell, void (*rung)(void *self),
     assert(memory->is_own);
     memory->rung = rung;
     memory->rung_self = self;
-    if (memory->bell >= 0)
-        (void)close(memory->bell);
-    memory->bell = bell < 0 ? -1 : fcntl(bell, F_DUPFD_CLOEXEC, 0);
-    return bell >= 0 && memory->bell < 0
-               ? ls_error(LS_ELIMIT, "no more descriptors; raise `ulimit -n`")
-               : LS_OK;
+    if (bell < 0)
+        return LS_OK;
+    assert(memory->bell < 0);
+    memory->bell = fcntl(bell, F_DUPFD_CLOEXEC, 0);
+    return memory->bell >= 0
+               ? LS_OK
+               : ls_error(LS_ELIMIT, "no more descriptors; raise `ulimit -n`");
 }
 
 void ls_memory_ring(const ls_memory *memory)

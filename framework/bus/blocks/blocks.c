@@ -28,8 +28,7 @@ static bool may_share(const ls_node *node, const struct peer *peer)
 {
     return node->options.shared_bytes != 0 && !node_is_stopping(node) &&
            node->options.topology != LS_TOPOLOGY_STAR &&
-           peer->member.via == NULL &&
-           !transport_in_process(peer->member.endpoint);
+           peer->member.via == NULL;
 }
 
 static struct blocks *get(ls_node *node)
@@ -73,6 +72,8 @@ struct block_pair *blocks_pair(ls_node *node, struct peer *peer)
     pair->id = peer->member.id;
     pair->life = peer->member.incarnation;
     pair->touched = blocks->touched;
+    pair->here =
+        pair->touched == NULL && transport_in_process(peer->member.endpoint);
     for (unsigned i = 0; i < BLOCK_SLOTS; i++)
         pair->holds[i].pair = pair;
     blocks->pairs[place] = pair;
@@ -114,7 +115,7 @@ void blocks_refuse(ls_node *node, const struct block_pair *pair)
                   ls_now(node->runtime));
 }
 
-static void drop_blocks(struct blocks *blocks)
+void blocks_drop(struct blocks *blocks)
 {
     if (atomic_fetch_sub(&blocks->users, 1) != 1)
         return;
@@ -130,9 +131,12 @@ static void drop_pair(struct block_pair *pair)
         return;
     if (pair->row != NULL)
         block_store(pair->touched, &pair->row->session, 0);
-    ls_memory_destroy(&pair->memory);
+    if (pair->theirs != NULL)
+        blocks_drop(pair->theirs);
+    else
+        ls_memory_destroy(&pair->memory);
     free(pair);
-    drop_blocks(blocks);
+    blocks_drop(blocks);
 }
 
 static void forget_pair(struct blocks *blocks, struct block_pair *pair)
@@ -185,7 +189,8 @@ bool blocks_reach(ls_node *node, struct peer *const *to, size_t n, size_t size)
 {
     bool all = n != 0 && size >= BLOCK_LEAST_BYTES;
     for (size_t i = 0; i < n && size >= BLOCK_LEAST_BYTES; i++)
-        all = blocks_is_pair(node, to[i]) && all;
+        all = !transport_in_process(to[i]->member.endpoint) &&
+              blocks_is_pair(node, to[i]) && all;
     return all;
 }
 
@@ -530,7 +535,8 @@ void blocks_fini(ls_node *node)
     }
     if (blocks->memory != NULL)
         (void)!ls_memory_set_bell(blocks->memory, -1, NULL, NULL);
+    blocks_here_end(blocks);
     ls_cond_fini(&blocks->work);
     node->blocks = NULL;
-    drop_blocks(blocks);
+    blocks_drop(blocks);
 }

@@ -8,17 +8,18 @@
 #include "line.h"
 #include "ring.h"
 
-#define BLOCKS_MAGIC UINT64_C(0x33636f6c62736c00) /* "\0lsbloc3" */
+#define BLOCKS_MAGIC UINT64_C(0x34636f6c62736c00) /* "\0lsbloc4" */
 
-/* How a memory begins; blocks follow. */
+/* How a memory begins; blocks follow. What is of a pair has pages when there is
+ * one. */
 struct block_words {
     uint64_t magic;
-    uint64_t proof[2]; /* what its owner has told on the bus */
+    uint64_t proof[2];           /* what its owner has told on the bus */
+    _Alignas(64) ls_word asleep; /* threads that wait for lines */
+    _Alignas(64) ls_word rests;  /* 1: its bus thread waits for its bell */
     struct block_row rows[BLOCK_READERS]; /* by the place of a pair here */
-    ls_word asleep;                       /* threads that wait for lines */
     struct line lines[BLOCK_READERS];     /* what it says; by the same place */
-    ls_word rests; /* its bus thread waits for its bell: 1, or 0 */
-    struct ring rings[BLOCK_READERS]; /* by the same place */
+    struct ring rings[BLOCK_READERS];     /* by the same place */
 };
 
 /* What is said on the channel. */
@@ -58,7 +59,9 @@ struct block_pair {
     bool offered;               /* this node's memory, to the other */
     bool tried;                 /* its memory was asked for */
     bool busy;                  /* the worker has it */
-    ls_memory *memory;          /* its; own; NULL: not taken */
+    bool here;                  /* both are in this process */
+    struct blocks *theirs;      /* then: whose memory it is; held */
+    ls_memory *memory;          /* its; own, or of theirs; NULL: not taken */
     struct block_notice offer;  /* its; .socket "": none came yet */
     struct block_notice answer; /* TAKEN; .session 0: none came yet */
 
@@ -81,9 +84,11 @@ struct block_pair {
 
 /* Made with the first pair. */
 struct blocks {
-    atomic_uint users; /* the node, and each pair */
-    ls_memory *memory; /* own; made by the worker, as the next */
-    ls_offer *offer;   /* own; NULL: nobody is to take it now */
+    atomic_uint users; /* the node, each pair, and each other of this process
+                        * that is one with it */
+    struct blocks *next_here; /* of blocks_here.c */
+    ls_memory *memory;        /* own; made by the worker, as the next */
+    ls_offer *offer;          /* own; NULL: nobody is to take it now */
     int64_t offer_until;
     char folder[LS_OFFER_PATH_BYTES];
     struct block_notice own;
@@ -123,6 +128,16 @@ static inline bool blocks_is_near(const struct block_pair *pair)
 void blocks_refuse(ls_node *node, const struct block_pair *pair);
 /* Let go of pairs that are over. */
 void blocks_reap(ls_node *node);
+
+/* The node, or one that was its pair, needs it no more. */
+void blocks_drop(struct blocks *blocks);
+
+/* blocks_here.c: nodes of this process may take its memory; until that. */
+void blocks_here_offer(struct blocks *blocks);
+void blocks_here_end(struct blocks *blocks);
+/* What is offered so by the node that says this; held, until blocks_drop().
+ * NULL: nobody offers it. */
+struct blocks *blocks_here_take(const struct block_notice *offer);
 
 /* blocks_meet.c: have the worker look, which is begun with the first pair. */
 void blocks_meet(ls_node *node);

@@ -185,33 +185,38 @@ static void set_own(struct blocks *blocks, ls_runtime *runtime)
 static int make_memory(ls_node *node)
 {
     struct blocks *const blocks = node->blocks;
-    int status = ls_offer_folder(node->runtime, blocks->folder,
-                                 sizeof blocks->folder, NULL);
-    if (status == LS_OK)
-        status =
-            ls_memory_create(&blocks->memory, node->runtime, "lockstep-blocks",
-                             blocks_begin() + node->options.shared_bytes);
+    int status =
+        ls_memory_create(&blocks->memory, node->runtime, "lockstep-blocks",
+                         blocks_begin() + node->options.shared_bytes);
     if (status == LS_OK)
         status = ls_memory_reserve(blocks->memory, 0,
-                                   offsetof(struct block_words, rings));
+                                   offsetof(struct block_words, rows));
     if (status == LS_OK)
         status = transport_lend_bell(node->transport, blocks->memory);
-    if (status == LS_OK)
-        set_own(blocks, node->runtime);
-    else
+    if (status != LS_OK) {
         ls_memory_destroy(&blocks->memory);
-    return status;
+        return status;
+    }
+    set_own(blocks, node->runtime);
+    blocks_here_offer(blocks);
+    return LS_OK;
 }
 
 /* The worker alone has to do with it; lock not held. */
-static int begin_offer(struct blocks *blocks)
+static int begin_offer(ls_node *node)
 {
+    struct blocks *const blocks = node->blocks;
     char path[LS_OFFER_PATH_BYTES];
-    const int status = ls_offer_path(blocks->folder, blocks->own.socket, path);
-    return status != LS_OK || blocks->offer != NULL
-               ? status
-               : ls_offer_begin(&blocks->offer, blocks->memory, path,
+    if (blocks->offer != NULL)
+        return LS_OK;
+    int status = ls_offer_folder(node->runtime, blocks->folder,
+                                 sizeof blocks->folder, NULL);
+    if (status == LS_OK)
+        status = ls_offer_path(blocks->folder, blocks->own.socket, path);
+    if (status == LS_OK)
+        status = ls_offer_begin(&blocks->offer, blocks->memory, path,
                                 (const uint8_t *)blocks->own.key);
+    return status;
 }
 
 /* Lock not held. */
@@ -235,14 +240,20 @@ static int take(ls_node *node, const struct block_notice *offer,
     return ls_error(LS_EPROTO, "what is offered is not its memory");
 }
 
+static int take_here(const struct block_notice *offer, struct blocks **out)
+{
+    *out = blocks_here_take(offer);
+    return *out != NULL
+               ? LS_OK
+               : ls_error(LS_EUNREACHABLE, "its memory is not in this process");
+}
+
 /* What is offered was taken: say where it is told what is read of it. Lock
  * held; returns what is to be said. */
-static struct block_notice begin_to_read(ls_node *node, struct block_pair *pair,
-                                         ls_memory *memory)
+static struct block_notice begin_to_read(ls_node *node, struct block_pair *pair)
 {
     struct blocks *const blocks = node->blocks;
     struct block_words *const words = ls_memory_own(blocks->memory);
-    pair->memory = memory;
     while (pair->session == 0)
         pair->session = ls_entropy(node->runtime);
     pair->row = &words->rows[pair->place];
@@ -275,7 +286,7 @@ static void offer_to(ls_node *node, struct block_pair *pair)
     pair->offered = true;
     blocks->offer_until = ls_deadline(node->runtime, OFFER_MS);
     transport_unlock(node->transport);
-    const int status = begin_offer(blocks);
+    const int status = pair->here ? LS_OK : begin_offer(node);
     if (status == LS_OK)
         say(node, pair->id, &notice);
     transport_lock(node->transport);
@@ -284,32 +295,43 @@ static void offer_to(ls_node *node, struct block_pair *pair)
 }
 
 /* Pages for what is written there, so that it cannot fail. */
-static int reserve_ring(const struct blocks *blocks, unsigned place)
+static int reserve_place(const struct blocks *blocks, unsigned place)
 {
-    return ls_memory_reserve(blocks->memory,
-                             offsetof(struct block_words, rings) +
-                                 place * sizeof(struct ring),
-                             sizeof(struct ring));
+    static const struct {
+        size_t at, size;
+    } arrays[] = {
+        {offsetof(struct block_words, rows), sizeof(struct block_row)},
+        {offsetof(struct block_words, lines), sizeof(struct line)},
+        {offsetof(struct block_words, rings), sizeof(struct ring)},
+    };
+    int status = LS_OK;
+    for (size_t i = 0; i < 3 && status == LS_OK; i++)
+        status = ls_memory_reserve(blocks->memory,
+                                   arrays[i].at + place * arrays[i].size,
+                                   arrays[i].size);
+    return status;
 }
 
 static void take_from(ls_node *node, struct block_pair *pair)
 {
     const struct block_notice offer = pair->offer;
+    struct blocks *theirs = NULL;
     ls_memory *memory = NULL;
     pair->tried = true;
     transport_unlock(node->transport);
-    int status = reserve_ring(node->blocks, pair->place);
+    int status = reserve_place(node->blocks, pair->place);
     if (status == LS_OK)
-        status = take(node, &offer, &memory);
+        status = pair->here ? take_here(&offer, &theirs)
+                            : take(node, &offer, &memory);
     if (status != LS_OK)
         ls_log_info("bus: node %u and this one share no memory: %s", pair->id,
                     ls_error_text());
     transport_lock(node->transport);
-    if (pair->over)
-        ls_memory_destroy(&memory);
-    if (memory == NULL)
+    pair->theirs = theirs;
+    pair->memory = theirs != NULL ? theirs->memory : memory;
+    if (pair->memory == NULL || pair->over)
         return;
-    const struct block_notice answer = begin_to_read(node, pair, memory);
+    const struct block_notice answer = begin_to_read(node, pair);
     transport_unlock(node->transport);
     say(node, pair->id, &answer);
     transport_lock(node->transport);

@@ -222,8 +222,9 @@ LS_API uint32_t ls_node_world_max(const ls_node *node);
 LS_API uint64_t ls_node_incarnation(const ls_node *node);
 /* Nodes that have the same number here are on one host, and share memory
  * (docs/shared-memory.md#how-two-nodes-become-a-pair); so they can be told from
- * the others. 0: this node shares none: before open, with `shared_bytes` 0, in
- * a star, over inproc://, or where there is no folder for it. */
+ * the others. 0: this node shares none with another process: before open, with
+ * `shared_bytes` 0, in a star, over inproc://, or where there is no folder for
+ * it. */
 LS_API uint64_t ls_node_host(const ls_node *node);
 /* What others dial; "" before open. Borrow: as long as the node. */
 LS_API const char *ls_node_endpoint(const ls_node *node);
