@@ -132,18 +132,24 @@ TEST(calls_between_nodes_of_one_host_go_through_memory)
     calls_go_near("inproc");
 }
 
+/* Emit one after the other, each when the last was handled, until so many have
+ * gone near. n: in and out, the next number. */
+static void emit_until_near(struct two *two, uint64_t *n, uint64_t wanted)
+{
+    const int64_t deadline = long_deadline();
+    while (stats_of(two, 0).near < wanted &&
+           ls_now(ls_runtime_threads()) < deadline) {
+        emit_number(two, (*n)++, 32);
+        assert_reaches(&two->events, (int)*n);
+    }
+    assert_true(stats_of(two, 0).near >= wanted);
+}
+
 static void events_go_near(const char *over)
 {
     struct two *two = two_start(over);
-    const int64_t deadline = long_deadline();
     uint64_t n = 0;
-    const uint64_t wanted = 50;
-    while (stats_of(two, 0).near < wanted &&
-           ls_now(ls_runtime_threads()) < deadline) {
-        emit_number(two, n++, 32);
-        assert_reaches(&two->events, (int)n);
-    }
-    assert_true(stats_of(two, 0).near >= wanted);
+    emit_until_near(two, &n, 50);
     assert_int_equal(atomic_load(&two->disorder), 0);
     two_end(two);
 }
@@ -152,6 +158,32 @@ TEST(an_event_that_comes_alone_goes_through_memory)
 {
     events_go_near("tcp");
     events_go_near("inproc");
+}
+
+static void set_shared_at(struct two *two, int64_t at)
+{
+    ls_node *node = two->world.at[0].node;
+    transport_lock(node->transport);
+    node->batch.shared_at = at;
+    transport_unlock(node->transport);
+}
+
+TEST(none_goes_through_memory_just_after_several_have_shared_a_frame)
+{
+    struct two *two = two_start("inproc");
+    uint64_t n = 0;
+    emit_until_near(two, &n, 5);
+    set_shared_at(two, INT64_MAX / 2);
+    const uint64_t before = stats_of(two, 0).near;
+    for (int i = 0; i < 20; i++) {
+        emit_number(two, n++, 32);
+        assert_reaches(&two->events, (int)n);
+    }
+    assert_int_equal(stats_of(two, 0).near, before);
+    set_shared_at(two, 0);
+    emit_until_near(two, &n, before + 5);
+    assert_int_equal(atomic_load(&two->disorder), 0);
+    two_end(two);
 }
 
 static void nothing_overtakes(const char *over)

@@ -162,13 +162,17 @@ static void reap(struct blocks *blocks, struct block_pair *pair)
         forget_pair(blocks, pair);
 }
 
-void blocks_reap(ls_node *node)
+void blocks_reap_pairs(struct blocks *blocks)
 {
-    struct blocks *const blocks = node->blocks;
-    block_pool_sweep(&blocks->pool);
     for (unsigned i = 0; i < BLOCK_READERS; i++)
         if (blocks->pairs[i] != NULL)
             reap(blocks, blocks->pairs[i]);
+}
+
+void blocks_reap(ls_node *node)
+{
+    block_pool_sweep(&node->blocks->pool);
+    blocks_reap_pairs(node->blocks);
 }
 
 /* ---- lending ----------------------------------------------------------- */

@@ -102,6 +102,9 @@ struct blocks {
     bool stopping;
     int64_t tick_at;
     ls_word news; /* a pair has come, or is over */
+    /* the bus thread's: whose rings it looks at, and what news it knows */
+    struct block_pair *watched[BLOCK_READERS]; /* loop.n_watched */
+    uint32_t watched_since;
     unsigned ear; /* the place whose line was read last */
 };
 
@@ -127,6 +130,8 @@ static inline bool blocks_is_near(const struct block_pair *pair)
  * had come over a connection. Lock held. */
 void blocks_refuse(ls_node *node, const struct block_pair *pair);
 /* Let go of pairs that are over. */
+void blocks_reap_pairs(struct blocks *blocks);
+/* And take back what all are done with. */
 void blocks_reap(ls_node *node);
 
 /* The node, or one that was its pair, needs it no more. */

@@ -108,13 +108,15 @@ static void begin_to_lend(ls_node *node, struct block_pair *pair)
     block_pool_add(&node->blocks->pool, pair->place,
                    &words->rows[pair->answer.row], pair->answer.session);
     pair->lends = true;
+    node->loop.near_made = true;
+    /* Before the other may write: what it sends over the connection after that
+     * must not be read first. */
+    (void)atomic_fetch_add(&node->n_near, 1);
+    blocks_tell_news(node);
     struct block_words *const own = ls_memory_own(node->blocks->memory);
     ring_begin(pair->touched, &own->rings[pair->place], pair->answer.session);
     line_store(pair->touched, &own->lines[pair->place].heeds, 1);
-    (void)atomic_fetch_add(&node->n_near, 1);
-    node->loop.near_made = true;
     node_wake(node); /* it may have something to read already */
-    blocks_tell_news(node);
 }
 
 static void heard(ls_node *node, struct block_pair *pair,

@@ -5,7 +5,10 @@
  *   other, and a bell is rung only for who sleeps.
  * - Who comes to write finds no room, or that it may not yet, sends over the
  *   connection: nobody waits for a reader.
- * - A frame is copied before it is read, into the message that carries it. */
+ * - A frame is copied before it is read, into the message that carries it.
+ * - The bus thread looks whether there is any without the lock, which a thread
+ *   that emits without a pause holds most of the time. What it looks at stays,
+ *   as for a thread that listens to lines, until it has heard the news. */
 #include "rings.h"
 
 #include <stdlib.h>
@@ -139,9 +142,66 @@ static void take_all(ls_node *node, unsigned place)
             return;
 }
 
+/* Lock held. */
+static void watch_anew(struct loop *loop, struct blocks *blocks)
+{
+    for (unsigned i = 0; i < loop->n_watched; i++)
+        blocks->watched[i]->listened--;
+    loop->n_watched = 0;
+    blocks->watched_since = atomic_load(&blocks->news);
+    for (unsigned i = 0; i < BLOCK_READERS; i++) {
+        struct block_pair *const pair = blocks->pairs[i];
+        if (!blocks_is_near(pair))
+            continue;
+        pair->listened++;
+        blocks->watched[loop->n_watched++] = pair;
+    }
+    blocks_reap_pairs(blocks);
+}
+
+/* Those that there are: how many. Lock not held. */
+static unsigned watch(ls_node *node)
+{
+    struct loop *const loop = &node->loop;
+    if (!lines_any(node) && loop->n_watched == 0)
+        return 0;
+    struct blocks *const blocks = node->blocks;
+    if (atomic_load(&blocks->news) != blocks->watched_since) {
+        transport_lock(node->transport);
+        watch_anew(loop, blocks);
+        transport_unlock(node->transport);
+    }
+    return loop->n_watched;
+}
+
+static bool has_frame(const struct block_pair *pair)
+{
+    return ring_has(pair->touched, ring_of(pair), pair->session, pair->taken);
+}
+
+/* Lock not held. */
+static bool anything(ls_node *node)
+{
+    const unsigned n = watch(node);
+    for (unsigned i = 0; i < n; i++)
+        if (has_frame(node->blocks->watched[i]))
+            return true;
+    return false;
+}
+
+/* The same of one node. */
+static bool anything_of(ls_node *node, uint32_t id)
+{
+    const unsigned n = watch(node);
+    for (unsigned i = 0; i < n; i++)
+        if (node->blocks->watched[i]->id == id)
+            return has_frame(node->blocks->watched[i]);
+    return false;
+}
+
 void rings_read(ls_node *node)
 {
-    if (!lines_any(node))
+    if (!anything(node))
         return;
     transport_lock(node->transport);
     for (unsigned i = 0; i < BLOCK_READERS; i++)
@@ -151,7 +211,7 @@ void rings_read(ls_node *node)
 
 void rings_read_of(ls_node *node, const struct peer *peer)
 {
-    if (!lines_any(node))
+    if (!anything_of(node, peer->member.id))
         return;
     transport_lock(node->transport);
     if (peer->blocks != NULL)
@@ -159,28 +219,12 @@ void rings_read_of(ls_node *node, const struct peer *peer)
     transport_unlock(node->transport);
 }
 
-static bool anything(const struct blocks *blocks)
-{
-    for (unsigned i = 0; i < BLOCK_READERS; i++) {
-        const struct block_pair *const pair = blocks->pairs[i];
-        if (blocks_is_near(pair) &&
-            ring_has(pair->touched, ring_of(pair), pair->session, pair->taken))
-            return true;
-    }
-    return false;
-}
-
 bool rings_rest(ls_node *node, bool begins)
 {
-    bool rests = true;
     if (!lines_any(node))
         return true;
-    transport_lock(node->transport);
     struct blocks *const blocks = node->blocks;
     struct block_words *const own = ls_memory_own(blocks->memory);
     line_store(blocks->touched, &own->rests, begins ? 1 : 0);
-    if (begins)
-        rests = !anything(blocks);
-    transport_unlock(node->transport);
-    return rests;
+    return !begins || !anything(node);
 }

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLOSE_NS (20 * LS_NS_PER_US) /* two emits so close share a frame */
+#define CLOSE_NS  (20 * LS_NS_PER_US) /* two emits so close share a frame */
+#define RECENT_NS LS_NS_PER_MS
 
 /* Returns false when there is no memory for it. */
 static bool begin(ls_node *node, struct event_entry *entry, uint8_t flags,
@@ -45,6 +46,15 @@ void batch_flush(ls_node *node)
                      batch->entry->name, ls_error_text());
     batch->entry = NULL;
     batch->published_at = ls_now(node->runtime);
+    if (batch->n > 1)
+        batch->shared_at = batch->published_at;
+}
+
+bool batch_is_recent(const ls_node *node)
+{
+    const struct batch *batch = &node->batch;
+    return batch->shared_at != 0 &&
+           ls_now(node->runtime) - batch->shared_at < RECENT_NS;
 }
 
 static bool fits(const ls_node *node, const struct event_entry *entry,

@@ -242,7 +242,8 @@ static int publish(struct emit *e, struct peer *to, const struct part *part,
     const bool chunk =
         part->size != e->in->size && (flags & WIRE_FLAG_BLOCK) == 0;
     const struct targets all = hops_of(e, &to);
-    const bool near = !chunk && may_all_go_near(e, &all, part->size);
+    const bool near = !chunk && may_all_go_near(e, &all, part->size) &&
+                      !batch_is_recent(node);
     flags = (uint8_t)(flags | e->how->flags);
     node->figures.stats.sent++;
     node->figures.stats.sent_bytes += part->size;

@@ -74,6 +74,7 @@ struct loop {
     atomic_int interrupt_soon; /* ls_node_interrupt_soon(); or 1: none */
     bool room_made;            /* under the lock: where a channel found none */
     bool near_made;            /* the same: a node has become near */
+    unsigned n_watched;        /* rings; of rings.c */
     int64_t now;               /* when it last looked */
     _Atomic int64_t looks_at;  /* again, at the latest; set under the lock */
     struct message_list spare; /* empty messages */
