@@ -42,7 +42,8 @@ static const struct ls_field router_fields[] = {
     ROUTER(lost),     ROUTER(missed),     ROUTER(unacknowledged),
     ROUTER(repeated), ROUTER(reconnects), ROUTER(rejoined),
     ROUTER(refused),  ROUTER(blocks),     ROUTER(blocks_full),
-    ROUTER(near),     ROUTER(near_lost),  ROUTER(blocked),
+    ROUTER(near),     ROUTER(near_lost),  ROUTER(blocks_held),
+    ROUTER(blocked),
 };
 static const struct ls_record router_record = {
     .fields = router_fields,

@@ -389,7 +389,7 @@ TEST(what_is_read_outlives_the_node_and_who_is_late_may_ring)
 static struct block_draft drafted(size_t size)
 {
     struct block_draft draft;
-    assert_true(blocks_draft(node, BLOCK_FOR_EVENT, size, &draft));
+    assert_true(blocks_draft(node, BLOCK_FOR_EVENT, NULL, size, &draft));
     return draft;
 }
 
@@ -428,7 +428,7 @@ TEST(one_that_finds_no_room_is_counted_and_room_that_was_given_up_is_found)
     struct block_draft none;
     (void)begin_to_share();
     const struct block_draft all = drafted(SHARED);
-    assert_false(blocks_draft(node, BLOCK_FOR_EVENT, 1, &none));
+    assert_false(blocks_draft(node, BLOCK_FOR_EVENT, NULL, 1, &none));
     assert_int_equal(node->figures.stats.blocks_full, 1);
     blocks_give_up(node, &all);
     (void)drafted(SHARED);

@@ -227,6 +227,109 @@ TEST(who_takes_no_more_keeps_what_it_has_and_nothing_else)
     assert_true(is_free(kept));
 }
 
+/* ---- what its owner holds ---------------------------------------------- */
+
+static unsigned held(size_t pages)
+{
+    unsigned slot = 0;
+    assert_true(take(BLOCK_FOR_OWNER, pages * ls_memory_page(), &slot));
+    assert_in_range(slot, BLOCK_SLOTS, BLOCK_ALL - 1);
+    return slot;
+}
+
+static bool take_part(enum block_use use, unsigned of, size_t at, size_t size,
+                      unsigned *slot)
+{
+    return block_pool_take_part(&pool, use, pool.blocks[of].offset + at, size,
+                                slot);
+}
+
+TEST(what_its_owner_holds_lies_among_bodies_until_it_is_let_go)
+{
+    const size_t page = ls_memory_page();
+    begin(1);
+    const unsigned first = held(PAGES / 2 - 1), second = held(1);
+    unsigned slot;
+    assert_int_equal(pool.blocks[first].offset, (1 + PAGES / 2) * page);
+    assert_false(take(BLOCK_FOR_BODY, 1, &slot));
+    assert_false(take(BLOCK_FOR_OWNER, 1, &slot));
+    assert_int_equal(pool.blocks[taken(PAGES / 2)].offset, page);
+    assert_int_equal(block_pool_held(&pool), 2);
+    assert_false(is_free(second));
+    block_pool_let_go(&pool, second);
+    assert_int_equal(block_pool_held(&pool), 1);
+    assert_true(is_free(second));
+    assert_false(is_free(first));
+    assert_int_equal(held(1), second);
+}
+
+TEST(each_time_that_it_is_lent_it_has_another_slot_and_stays_for_all_of_them)
+{
+    const size_t page = ls_memory_page();
+    unsigned slots[2], extra;
+    uint64_t numbers[2];
+    begin(1);
+    const unsigned mine = held(3);
+    assert_true(take_part(BLOCK_FOR_EVENT, mine, 64, 2 * page, &slots[0]));
+    assert_true(take_part(BLOCK_FOR_BODY, mine, 64, 64, &slots[1]));
+    assert_int_not_equal(slots[0], slots[1]);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_in_range(slots[i], 0, BLOCK_SLOTS - 1);
+        numbers[i] = block_pool_lend(&pool, slots[i], 1, true);
+        block_row_claim(NULL, &rows[0], slots[i], numbers[i]);
+    }
+    block_pool_let_go(&pool, mine);
+    assert_true(is_free(mine));
+    assert_int_equal(pool.n, 2);
+    assert_true(take(BLOCK_FOR_BODY, 1, &extra)); /* behind what is read */
+    assert_int_equal(pool.blocks[extra].offset, (1 + PAGES / 2 + 3) * page);
+    block_row_done(NULL, &rows[0], slots[0], numbers[0]);
+    assert_true(take(BLOCK_FOR_BODY, 2 * page, &extra));
+    assert_int_equal(pool.blocks[extra].offset, (1 + PAGES / 2 + 1) * page);
+    block_row_done(NULL, &rows[0], slots[1], numbers[1]);
+    assert_true(take(BLOCK_FOR_BODY, page, &extra));
+    assert_int_equal(pool.blocks[extra].offset, (1 + PAGES / 2) * page);
+}
+
+static bool holds(unsigned of, ptrdiff_t at, size_t size)
+{
+    return block_pool_holds(&pool, pool.blocks[of].offset + (size_t)at, size);
+}
+
+TEST(only_what_lies_in_it_is_held)
+{
+    const size_t page = ls_memory_page();
+    begin(1);
+    const unsigned other = taken(PAGES / 2), mine = held(2);
+    assert_true(holds(mine, 0, 2 * page));
+    assert_true(holds(mine, 100, 2 * page - 100));
+    assert_true(holds(mine, (ptrdiff_t)(2 * page) - 1, 1));
+    assert_false(holds(mine, 100, 2 * page - 99));
+    assert_false(holds(mine, 0, SIZE_MAX));
+    assert_false(holds(mine, (ptrdiff_t)(2 * page), 1));
+    assert_false(holds(mine, -1, 2));
+    assert_false(holds(other, 0, 1));
+    assert_false(block_pool_holds(&pool, SIZE_MAX, 1));
+}
+
+TEST(it_has_slots_of_its_own_and_what_is_lent_of_it_those_of_all)
+{
+    unsigned slot = 0;
+    begin(1);
+    pool.end = 1000 * ls_memory_page();
+    for (unsigned i = 0; i < BLOCK_HELD; i++)
+        slot = held(1);
+    const unsigned mine = slot;
+    assert_false(take(BLOCK_FOR_OWNER, 1, &slot));
+    for (unsigned i = 0; i < BLOCK_SLOTS / 2; i++)
+        assert_true(take_part(BLOCK_FOR_BODY, mine, 0, 1, &slot));
+    assert_false(take_part(BLOCK_FOR_BODY, mine, 0, 1, &slot));
+    for (unsigned i = 0; i < BLOCK_SLOTS / 2; i++)
+        assert_true(take_part(BLOCK_FOR_EVENT, mine, 0, 1, &slot));
+    assert_false(take_part(BLOCK_FOR_EVENT, mine, 0, 1, &slot));
+    assert_int_equal(block_pool_held(&pool), BLOCK_HELD);
+}
+
 /* ---- schedules --------------------------------------------------------- */
 
 struct handle {
@@ -255,7 +358,9 @@ struct play {
     unsigned n_readers;
     uint64_t pages[1 + PAGES]; /* what lies there */
     uint64_t sessions, contents;
-    uint64_t content_of[BLOCK_SLOTS]; /* of the latest use of a slot */
+    uint64_t content_of[BLOCK_ALL]; /* of the latest use of a slot */
+    unsigned own[BLOCK_HELD];       /* slots that the owner holds */
+    unsigned n_own;
 };
 
 static unsigned draw(struct play *play, unsigned below)
@@ -287,6 +392,13 @@ static void check_block(const struct play *play, const struct handle *handle,
 
 static void check_all(const struct play *play)
 {
+    const size_t page = ls_memory_page();
+    for (unsigned i = 0; i < play->n_own; i++) {
+        const struct block *const block = &pool.blocks[play->own[i]];
+        assert_true(block->used);
+        assert_int_equal(play->pages[block->offset / page],
+                         play->content_of[play->own[i]]);
+    }
     for (unsigned i = 0; i < play->n_readers; i++)
         for (unsigned h = 0; h < play->readers[i].n_held; h++)
             if (!play->readers[i].dead)
@@ -313,17 +425,51 @@ static void push(struct reader *reader, struct handle handle)
         reader->queue[reader->n_queue++] = handle;
 }
 
+/* Something that it holds, from any of its pages on. */
+static bool take_own(struct play *play, enum block_use use, unsigned *slot)
+{
+    const size_t page = ls_memory_page();
+    const unsigned own = play->own[draw(play, play->n_own)];
+    const size_t pages = pool.blocks[own].size / page;
+    const size_t at = draw(play, (unsigned)pages);
+    if (!take_part(use, own, at * page,
+                   (1 + draw(play, (unsigned)(pages - at))) * page, slot))
+        return false;
+    play->content_of[*slot] = play->content_of[own];
+    return true;
+}
+
+static bool take_new(struct play *play, enum block_use use, unsigned *slot)
+{
+    if (!take(use, (1 + draw(play, 6)) * ls_memory_page(), slot))
+        return false;
+    write_block(play, *slot);
+    return true;
+}
+
+/* It makes something in place, or is done with it. */
+static void owner_holds(struct play *play)
+{
+    unsigned slot;
+    const unsigned which = draw(play, 6);
+    if (which < play->n_own) {
+        block_pool_let_go(&pool, play->own[which]);
+        play->own[which] = play->own[--play->n_own];
+    } else if (play->n_own < 3 && take_new(play, BLOCK_FOR_OWNER, &slot)) {
+        play->own[play->n_own++] = slot;
+    }
+}
+
 static void owner_lends(struct play *play)
 {
     unsigned slot;
     uint64_t to = 0;
-    const size_t pages = 1 + draw(play, 6);
     const bool is_body = draw(play, 3) == 0;
     const unsigned one = draw(play, play->n_readers);
-    if (!take(is_body ? BLOCK_FOR_BODY : BLOCK_FOR_EVENT,
-              pages * ls_memory_page(), &slot))
+    const enum block_use use = is_body ? BLOCK_FOR_BODY : BLOCK_FOR_EVENT;
+    const bool is_own = play->n_own != 0 && draw(play, 2) == 0;
+    if (!(is_own ? take_own(play, use, &slot) : take_new(play, use, &slot)))
         return;
-    write_block(play, slot);
     check_all(play);
     for (unsigned i = 0; i < play->n_readers; i++)
         if (pool.readers[i].row != NULL &&
@@ -469,9 +615,12 @@ static void step(struct play *play)
 {
     const unsigned i = draw(play, play->n_readers);
     const bool dead = play->readers[i].dead;
-    switch (draw(play, 16)) {
+    switch (draw(play, 17)) {
     case 0:
         life(play, i);
+        break;
+    case 16:
+        owner_holds(play);
         break;
     case 1:
         network_fails(play, i);
@@ -519,6 +668,10 @@ static void settle(struct play *play)
         while (r->n_held != 0)
             reader_is_done(play, i);
     }
+    block_pool_sweep(&pool);
+    assert_int_equal(pool.n, play->n_own);
+    while (play->n_own != 0)
+        block_pool_let_go(&pool, play->own[--play->n_own]);
     block_pool_sweep(&pool);
     assert_int_equal(pool.n, 0);
 }

@@ -2,11 +2,13 @@
  * that are drawn from a seed: messages that are lost, doubled and late, resets,
  * pauses that are taken for losses, a kill. Handlers read slowly, and look
  * twice: nobody ever reads what is not what was sent, and in the end every
- * block has come back. */
+ * block has come back. Some payloads are made where they are read, are sent
+ * several times, and freed late. */
 #include "network_fixture.h"
 
 #include "base/seeds.h"
 #include "blocks_fixture.h"
+#include "lockstep/payload.h"
 #include "lockstep/random.h"
 #include "test.h"
 
@@ -25,6 +27,7 @@ struct site {
     ls_node *node;
     size_t index;
     uint64_t last[2][MEMBERS], lives[2][MEMBERS]; /* that came, of each */
+    void *kept; /* the latest payload that was made in place */
     bool emitted, quit;
     ls_mutex mutex;
     ls_cond changed;
@@ -33,7 +36,7 @@ struct site {
 
 struct cluster {
     struct net net;
-    uint64_t seed, came, blocks, blocks_full;
+    uint64_t seed, came, blocks, blocks_full, in_place;
     struct site members[MEMBERS];
 };
 
@@ -126,24 +129,33 @@ static int make(struct site *m)
     return status == LS_OK ? ls_node_start(m->node) : status;
 }
 
-/* What the faults do to an emit is not looked at here. */
-static void emit_one(struct site *m, uint64_t number, char *data)
+static size_t new_size(struct site *m)
 {
-    struct head head = {.number = number,
-                        .size = 64 * KIB + ls_rng_below(&m->rng, 100 * KIB),
-                        .mark = ls_rng_next(&m->rng)};
+    return 64 * KIB + (size_t)ls_rng_below(&m->rng, 100 * KIB);
+}
+
+static void write_one(struct site *m, uint64_t number, char *data, size_t size)
+{
+    struct head head = {
+        .number = number, .size = size, .mark = ls_rng_next(&m->rng)};
     memcpy(data, &head, sizeof head);
     for (size_t at = 1024; at + 8 <= head.size; at += 1024) {
         const uint64_t word = word_of(head.mark, at);
         memcpy(data + at, &word, sizeof word);
     }
+}
+
+/* What the faults do to an emit is not looked at here. */
+static void send_one(struct site *m, char *data, size_t size, bool given)
+{
     const bool one = ls_rng_below(&m->rng, 3) == 0;
     const bool sure = ls_rng_below(&m->rng, 2) == 0;
     const struct ls_emission in = {
         .event = sure ? "sure" : "large",
         .delivery = sure ? LS_DELIVERY_RELIABLE : LS_DELIVERY_BLOCK,
         .data = data,
-        .size = head.size,
+        .size = size,
+        .release = given ? ls_payload_free : NULL,
         .timeout_ms = 100,
         .to_one = one,
         .to =
@@ -152,19 +164,47 @@ static void emit_one(struct site *m, uint64_t number, char *data)
     (void)!ls_emit_with(m->node, &in);
 }
 
+static void emit_copy(struct site *m, uint64_t number)
+{
+    const size_t size = new_size(m);
+    char *const data = malloc(size);
+    assert_non_null(data);
+    write_one(m, number, data, size);
+    send_one(m, data, size, false);
+    free(data);
+}
+
+/* Sent once to three times, and kept until the next one is. */
+static void emit_in_place(struct site *m, uint64_t number)
+{
+    const size_t size = new_size(m);
+    struct ls_node_stats stats;
+    void *data;
+    assert_ok(ls_payload_alloc(&data, m->node, size));
+    ls_node_stats(m->node, &stats);
+    m->cluster->in_place += stats.blocks_held != 0;
+    write_one(m, number, data, size);
+    for (uint64_t n = ls_rng_below(&m->rng, 3); n > 0; n--)
+        send_one(m, ls_payload_share(data), size, true);
+    send_one(m, ls_payload_share(data), size, true);
+    ls_payload_free(m->kept, NULL);
+    m->kept = data;
+}
+
 static void member_main(void *arg)
 {
     struct site *const m = arg;
-    char *const data = malloc(164 * KIB);
-    assert_non_null(data);
     const bool made = make(m) == LS_OK;
     for (uint64_t i = 1; i <= EVENTS && made; i++) {
-        emit_one(m, i, data);
+        if (ls_rng_below(&m->rng, 2) == 0)
+            emit_in_place(m, i);
+        else
+            emit_copy(m, i);
         ls_rest_until(m->runtime,
                       ls_now(m->runtime) +
                           (int64_t)ls_rng_below(&m->rng, 40 * LS_NS_PER_MS));
     }
-    free(data);
+    ls_payload_free(m->kept, NULL);
     ls_mutex_lock(&m->mutex);
     m->emitted = true;
     while (!m->quit &&
@@ -252,8 +292,9 @@ static void body(struct net *net)
         assert_ok(ls_thread_join(&c->members[i].thread, LS_FOREVER));
 }
 
-/* Returns how many payloads went through blocks. */
-static uint64_t one_seed(uint64_t seed)
+/* Returns how many payloads went through blocks, and adds how often any was
+ * made there. */
+static uint64_t one_seed(uint64_t seed, uint64_t *in_place)
 {
     struct cluster *const c = calloc(1, sizeof *c);
     struct ls_rng random;
@@ -277,10 +318,13 @@ static uint64_t one_seed(uint64_t seed)
     }
     const uint64_t blocks = c->blocks;
     if (getenv("VERBOSE") != NULL)
-        print_message("seed %llu: %llu came, %llu in blocks, %llu found none\n",
+        print_message("seed %llu: %llu came, %llu in blocks, %llu found none, "
+                      "%llu made in place\n",
                       (unsigned long long)seed, (unsigned long long)c->came,
                       (unsigned long long)c->blocks,
-                      (unsigned long long)c->blocks_full);
+                      (unsigned long long)c->blocks_full,
+                      (unsigned long long)c->in_place);
+    *in_place += c->in_place;
     net_close(&c->net);
     free(c);
     return blocks;
@@ -289,8 +333,9 @@ static uint64_t one_seed(uint64_t seed)
 TEST(under_faults_nobody_reads_what_was_not_sent_and_every_block_comes_back)
 {
     const struct seeds seeds = seeds_of(40);
-    uint64_t blocks = 0;
+    uint64_t blocks = 0, in_place = 0;
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
-        blocks += one_seed(seed);
+        blocks += one_seed(seed, &in_place);
     assert_true(blocks > 5 * (seeds.end - seeds.first));
+    assert_true(in_place > 2 * (seeds.end - seeds.first));
 }

@@ -1,8 +1,8 @@
 /* Payloads of events, and bodies of calls, in shared memory between real
- * processes, whose readers are killed in their handlers, at any instant, again
- * and again: no other reader ever sees what was not sent, and every block comes
- * back. KILLS=500 kills as many. And an owner that is killed while what it has
- * lent is read. */
+ * processes, copied there or written there, whose readers are killed in their
+ * handlers, at any instant, again and again: no other reader ever sees what was
+ * not sent, and every block comes back. KILLS=500 kills as many. And an owner
+ * that is killed while what it has lent is read. */
 #define _GNU_SOURCE /* mkdtemp */
 #include <fcntl.h>
 #include <glob.h>
@@ -14,6 +14,7 @@
 #include "base/sanitized.h"
 #include "blocks_inside.h"
 #include "lockstep/call.h"
+#include "lockstep/payload.h"
 #include "lockstep/random.h"
 #include "test.h"
 #include "world_fixture.h"
@@ -156,18 +157,24 @@ static void be_reader(uint32_t id, const char *peer, int to, int from)
     _exit(0);
 }
 
-static uint8_t data[256 * KIB]; /* of an owner */
-
-static void fill(uint8_t first, size_t size)
+static uint8_t *new_payload(ls_node *node, uint8_t first, size_t size)
 {
+    void *data;
+    must(ls_payload_alloc(&data, node, size) == LS_OK);
     for (size_t at = 0; at < size; at += WITH)
-        data[at] = (uint8_t)(first + at / WITH);
+        ((uint8_t *)data)[at] = (uint8_t)(first + at / WITH);
+    return data;
 }
 
-static void emit(ls_node *node, const char *event, uint8_t first, size_t size)
+/* release: NULL: it is copied. */
+static void emit(ls_node *node, const char *event, void *data, size_t size,
+                 void (*release)(void *data, void *hint))
 {
-    fill(first, size);
-    must(ls_emit(node, event, data, size) == LS_OK);
+    must(ls_emit_with(node, &(struct ls_emission){.event = event,
+                                                  .data = data,
+                                                  .size = size,
+                                                  .release = release}) ==
+         LS_OK);
 }
 
 static void body_ended(void *self, ls_call *call)
@@ -181,23 +188,40 @@ static void body_ended(void *self, ls_call *call)
 }
 
 /* To one that may be there or not. */
-static void send_body(ls_rpc *calls, uint32_t to, uint8_t first, size_t size,
+static void send_body(ls_rpc *calls, uint32_t to, struct ls_body body,
                       atomic_int *open)
 {
     ls_call *call;
-    if (atomic_load(open) >= 4)
+    if (atomic_load(open) >= 4) {
+        ls_body_release(&body);
         return;
-    fill(first, size);
+    }
     atomic_fetch_add(open, 1);
-    if (ls_call_start(
-            &call, calls,
-            &(struct ls_call_options){.to = to,
-                                      .name = "body",
-                                      .body = {.data = data, .size = size},
-                                      .timeout_ms = LONG_MS,
-                                      .ended = body_ended,
-                                      .self = open}) != LS_OK)
+    if (ls_call_start(&call, calls,
+                      &(struct ls_call_options){.to = to,
+                                                .name = "body",
+                                                .body = body,
+                                                .timeout_ms = LONG_MS,
+                                                .ended = body_ended,
+                                                .self = open}) != LS_OK)
         atomic_fetch_sub(open, 1);
+}
+
+/* As an event to all, and as a body to one: copied, or both as it is. */
+static void send_one(ls_node *node, ls_rpc *calls, unsigned i, size_t size,
+                     atomic_int *open)
+{
+    uint8_t *const data = new_payload(node, (uint8_t)i, size);
+    const bool in_place = i % 4 < 2;
+    struct ls_body body = {.data = data, .size = size};
+    if (in_place)
+        body.release = ls_payload_free;
+    emit(node, "large", data, size, NULL);
+    if (in_place)
+        emit(node, "large", ls_payload_share(data), size, ls_payload_free);
+    send_body(calls, 1 + i % 2, body, open);
+    if (!in_place)
+        ls_payload_free(data, NULL);
 }
 
 /* Those of the dead too: it is known when they are gone. kept: of bodies that
@@ -231,10 +255,8 @@ static void be_owner(int to, int from)
     must(hear(from) == 'g');
     must(fcntl(from, F_SETFL, O_NONBLOCK) == 0);
     for (unsigned i = 0; hear(from) != 'q'; i++) {
-        emit(node, "large", (uint8_t)i,
-             64 * KIB + ls_rng_below(&rng, 190 * KIB));
-        send_body(calls, 1 + i % 2, (uint8_t)i,
-                  64 * KIB + ls_rng_below(&rng, 190 * KIB), &open);
+        send_one(node, calls, i, 64 * KIB + ls_rng_below(&rng, 190 * KIB),
+                 &open);
     }
     ls_node_stats(node, &stats);
     must(stats.blocks > 0);
@@ -246,7 +268,9 @@ static void be_owner(int to, int from)
     _exit(0);
 }
 
-static void be_owner_that_dies(int to, int from)
+/* release: of what it lends. NULL: it is copied. */
+static void lend_and_die(int to, int from,
+                         void (*release)(void *data, void *hint))
 {
     struct ls_node_stats stats = {0};
     ls_node *node = new_node(100, NULL);
@@ -257,20 +281,32 @@ static void be_owner_that_dies(int to, int from)
     must(write(to, at, strlen(at) + 1) == (ssize_t)strlen(at) + 1);
     must(hear(from) == 'g');
     while (stats.blocks == 0) {
-        emit(node, "large", 7, 64 * KIB);
+        emit(node, "large", new_payload(node, 7, 64 * KIB), 64 * KIB,
+             ls_payload_free);
         ls_node_stats(node, &stats);
     }
-    fill(5, 100 * KIB);
     must(ls_call_ask(calls,
                      &(struct ls_call_options){
                          .to = 1,
                          .name = "body",
-                         .body = {.data = data, .size = 100 * KIB},
+                         .body = {.data = new_payload(node, 5, 100 * KIB),
+                                  .size = 100 * KIB,
+                                  .release = release},
                          .timeout_ms = LONG_MS},
                      NULL, NULL) == LS_OK);
-    emit(node, "hold", 9, 200 * KIB);
+    emit(node, "hold", new_payload(node, 9, 200 * KIB), 200 * KIB, release);
     (void)hear(from);
     _exit(0);
+}
+
+static void copy_and_die(int to, int from)
+{
+    lend_and_die(to, from, NULL);
+}
+
+static void write_and_die(int to, int from)
+{
+    lend_and_die(to, from, ls_payload_free);
 }
 
 /* ---- the test's own ---------------------------------------------------- */
@@ -374,11 +410,11 @@ TEST(readers_are_killed_in_their_handlers_and_nothing_is_wrong_or_lost)
     end(&steady, 0);
 }
 
-TEST(what_a_killed_owner_has_lent_is_read_to_its_end)
+static void kill_an_owner(void (*owner_main)(int to, int from))
 {
     char at[LS_ENDPOINT_MAX + 1];
     struct child owner, reader;
-    start(&owner, be_owner_that_dies, 0, NULL);
+    start(&owner, owner_main, 0, NULL);
     hear_address(&owner, at);
     start(&reader, NULL, 1, at);
     assert_int_equal(hear(reader.from), 'r');
@@ -389,4 +425,10 @@ TEST(what_a_killed_owner_has_lent_is_read_to_its_end)
     assert_int_equal(write(reader.to, "g", 1), 1);
     assert_int_equal(hear(reader.from), 'w');
     end(&reader, 0);
+}
+
+TEST(what_a_killed_owner_has_lent_is_read_to_its_end)
+{
+    kill_an_owner(copy_and_die);
+    kill_an_owner(write_and_die);
 }

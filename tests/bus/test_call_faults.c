@@ -8,6 +8,7 @@
 #include "base/seeds.h"
 #include "blocks_fixture.h"
 #include "lockstep/call.h"
+#include "lockstep/payload.h"
 #include "lockstep/random.h"
 #include "test.h"
 
@@ -68,6 +69,7 @@ struct cluster {
     size_t n_lives;
     struct life *now[MEMBERS]; /* who lives; NULL: dead */
     uint64_t ended[8], stale;
+    uint64_t n_made;  /* bodies */
     int64_t n_bodies; /* that are not released */
     uint64_t n_mirrored, n_blocks, n_blocks_full;
     const char *wrong; /* the first */
@@ -88,6 +90,27 @@ static void release(void *data, void *hint)
     free(data);
 }
 
+static void release_payload(void *data, void *hint)
+{
+    struct cluster *c = hint;
+    c->n_bodies--;
+    ls_payload_free(data, NULL);
+}
+
+/* Each second one is made where it is read, if that can be. */
+static struct ls_body new_body(const struct life *life, size_t size)
+{
+    struct cluster *c = life->cluster;
+    const bool in_place = c->n_made++ % 2 == 0;
+    void *data = in_place ? NULL : malloc(size);
+    if (in_place)
+        assert_ok(ls_payload_alloc(&data, life->node, size));
+    assert_non_null(data);
+    c->n_bodies++;
+    return (struct ls_body){data, size, in_place ? release_payload : release,
+                            c};
+}
+
 static unsigned char byte_at(const struct record *record, size_t i)
 {
     return (unsigned char)((size_t)(record - record->life->records) + i / 7);
@@ -104,16 +127,14 @@ static size_t body_size(const struct record *record)
 
 static struct ls_body body_of(struct record *record)
 {
-    struct cluster *c = record->life->cluster;
     const size_t size = body_size(record);
-    unsigned char *data = calloc(1, size + 1);
+    if (size == 0)
+        return (struct ls_body){.data = NULL};
+    const struct ls_body body = new_body(record->life, size);
+    unsigned char *const data = body.data;
     for (size_t i = 0; i < size; i += STRIDE)
         data[i] = byte_at(record, i);
-    c->n_bodies += size != 0 ? 1 : 0;
-    if (size == 0)
-        free(data);
-    return size == 0 ? (struct ls_body){.data = NULL}
-                     : (struct ls_body){data, size, release, c};
+    return body;
 }
 
 static void must_be_body(const struct record *record, const void *body,
@@ -126,15 +147,14 @@ static void must_be_body(const struct record *record, const void *body,
     must(record->life->cluster, right, "a body");
 }
 
-static struct ls_body copy_of(struct cluster *c, const struct ls_body *body)
+static struct ls_body copy_of(const struct life *life,
+                              const struct ls_body *body)
 {
     if (body->size == 0)
         return *body;
-    void *const data = malloc(body->size);
-    assert_non_null(data);
-    memcpy(data, body->data, body->size);
-    c->n_bodies++;
-    return (struct ls_body){data, body->size, release, c};
+    const struct ls_body copy = new_body(life, body->size);
+    memcpy(copy.data, body->data, body->size);
+    return copy;
 }
 
 /* Keep it, if there is room; returns whether it is. */
@@ -189,7 +209,7 @@ static void mirror(struct life *life, ls_request *request,
     struct ls_body body, copy;
     ls_request_take_body(request, &body);
     life->cluster->n_mirrored += body.size != 0 ? 1 : 0;
-    copy = copy_of(life->cluster, &body);
+    copy = copy_of(life, &body);
     if (keep(life, answer->of, &body)) {
         (void)ls_request_complete_with(&request, answer, sizeof *answer, &copy);
         return;

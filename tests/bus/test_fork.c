@@ -6,6 +6,7 @@
 
 #include "lockstep/barrier.h"
 #include "lockstep/call.h"
+#include "lockstep/payload.h"
 #include "lockstep/task.h"
 #include "test.h"
 
@@ -14,6 +15,7 @@ static struct {
     ls_task *task;
     ls_barrier *barrier;
     ls_rpc *calls;
+    void *payload;
 } parents;
 
 static int ignore(void *self, const struct ls_event *event)
@@ -72,6 +74,9 @@ static void uses_the_rest(void)
     REFUSED(ls_barrier_wait(parents.barrier, 0, LONG_MS, NULL));
     ls_barrier_abort(parents.barrier, LS_ECANCELED);
     REFUSED(ls_barrier_destroy(&parents.barrier));
+    void *payload;
+    REFUSED(ls_payload_alloc(&payload, parents.node, 10));
+    ls_payload_free(ls_payload_share(parents.payload), NULL);
     ls_call *call = NULL;
     REFUSED(ls_call_start(&call, parents.calls,
                           &(struct ls_call_options){.name = "e"}));
@@ -117,11 +122,14 @@ TEST(a_child_is_refused_and_its_parent_goes_on)
     assert_ok(ls_barrier_create(&parents.barrier, parents.node, NULL));
     assert_ok(ls_rpc_open(&parents.calls, parents.node, NULL));
     assert_ok(ls_node_start(parents.node));
+    assert_ok(ls_payload_alloc(&parents.payload, parents.node, 10));
     in_a_child(uses_the_node);
     in_a_child(uses_the_rest);
     assert_ok(ls_emit(parents.node, "e", NULL, 0));
     assert_ok(ls_barrier_wait(parents.barrier, 0, LONG_MS, NULL));
     assert_ok(ls_task_run(parents.task, 1));
+    memset(parents.payload, 1, 10);
+    ls_payload_free(parents.payload, NULL);
     ls_rpc_close(&parents.calls);
     assert_ok(ls_barrier_destroy(&parents.barrier));
     assert_ok(ls_task_destroy(&parents.task));

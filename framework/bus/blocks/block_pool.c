@@ -1,6 +1,8 @@
 /* The owner's side of blocks. Room is looked for from below, so that as few
  * pages are touched as are in use at a time, and those are warm. There are few
- * blocks at a time: what walks over all of them is short. */
+ * blocks at a time: what walks over all of them is short. What lies in one that
+ * its owner holds covers the same bytes once more: the room between two is
+ * looked for behind all that begin before it. */
 #include "block_pool.h"
 
 #include <assert.h>
@@ -48,6 +50,12 @@ static uint64_t left_of(const struct block_pool *pool, unsigned slot)
     return left;
 }
 
+static bool is_let_go(const struct block_pool *pool, unsigned slot)
+{
+    return slot >= BLOCK_SLOTS &&
+           atomic_load(&pool->let_go[slot - BLOCK_SLOTS]);
+}
+
 void block_pool_sweep(struct block_pool *pool)
 {
     unsigned kept = 0;
@@ -55,6 +63,7 @@ void block_pool_sweep(struct block_pool *pool)
         const uint8_t slot = pool->order[i];
         struct block *const block = &pool->blocks[slot];
         block->readers = left_of(pool, slot);
+        block->filling = block->filling && !is_let_go(pool, slot);
         block->used = block->filling || block->readers != 0;
         if (block->used)
             pool->order[kept++] = slot;
@@ -76,28 +85,43 @@ bool block_pool_lends(const struct block_pool *pool, unsigned reader)
     return false;
 }
 
-static unsigned free_slot(const struct block_pool *pool)
+/* Whether there may be one more of that use. */
+static bool has_slot(const struct block_pool *pool, enum block_use use)
 {
-    unsigned slot = 0;
-    while (pool->blocks[slot].used)
-        slot++;
-    return slot;
+    unsigned n[1 + BLOCK_FOR_OWNER] = {0};
+    for (unsigned i = 0; i < pool->n; i++)
+        n[pool->blocks[pool->order[i]].use]++;
+    if (use == BLOCK_FOR_OWNER)
+        return n[use] < BLOCK_HELD;
+    return n[BLOCK_FOR_EVENT] + n[BLOCK_FOR_BODY] < BLOCK_SLOTS &&
+           (use == BLOCK_FOR_EVENT || n[use] < BLOCK_SLOTS / 2);
 }
 
-/* Whether there are as many bodies as there may be. */
-static bool has_all_bodies(const struct block_pool *pool)
+/* There is one free. */
+static unsigned insert(struct block_pool *pool, unsigned place,
+                       enum block_use use, size_t offset, size_t size)
 {
-    unsigned n = 0;
-    for (unsigned i = 0; i < pool->n; i++)
-        n += pool->blocks[pool->order[i]].use == BLOCK_FOR_BODY ? 1 : 0;
-    return n >= BLOCK_SLOTS / 2;
+    unsigned slot = use == BLOCK_FOR_OWNER ? BLOCK_SLOTS : 0;
+    while (pool->blocks[slot].used)
+        slot++;
+    memmove(pool->order + place + 1, pool->order + place, pool->n - place);
+    pool->order[place] = (uint8_t)slot;
+    pool->n++;
+    pool->blocks[slot] = (struct block){.used = true,
+                                        .filling = true,
+                                        .use = use,
+                                        .offset = offset,
+                                        .size = size};
+    if (use == BLOCK_FOR_OWNER)
+        atomic_store(&pool->let_go[slot - BLOCK_SLOTS], false);
+    return slot;
 }
 
 bool block_pool_take(struct block_pool *pool, enum block_use use, size_t size,
                      unsigned *slot)
 {
     const size_t whole = in_pages(size);
-    size_t at = use == BLOCK_FOR_BODY ? pool->middle : pool->begin;
+    size_t at = use == BLOCK_FOR_EVENT ? pool->begin : pool->middle;
     unsigned place = 0;
     block_pool_sweep(pool);
     for (; place < pool->n; place++) {
@@ -107,18 +131,56 @@ bool block_pool_take(struct block_pool *pool, enum block_use use, size_t size,
         if (next->offset + next->size > at)
             at = next->offset + next->size;
     }
-    if (pool->n == BLOCK_SLOTS || whole < size || at > pool->end ||
-        pool->end - at < whole ||
-        (use == BLOCK_FOR_BODY && has_all_bodies(pool)))
+    if (whole < size || at > pool->end || pool->end - at < whole ||
+        !has_slot(pool, use))
         return false;
-    *slot = free_slot(pool);
-    memmove(pool->order + place + 1, pool->order + place, pool->n - place);
-    pool->order[place] = (uint8_t)*slot;
-    pool->n++;
-    pool->blocks[*slot] = (struct block){
-        .used = true, .filling = true, .use = use, .offset = at, .size = whole};
+    *slot = insert(pool, place, use, at, whole);
     return true;
 }
+
+/* ---- what its owner holds ---------------------------------------------- */
+
+bool block_pool_holds(const struct block_pool *pool, size_t offset, size_t size)
+{
+    bool holds = false;
+    for (unsigned i = 0; i < pool->n && !holds; i++) {
+        const struct block *const block = &pool->blocks[pool->order[i]];
+        holds = block->use == BLOCK_FOR_OWNER && block->offset <= offset &&
+                size <= block->size &&
+                offset - block->offset <= block->size - size;
+    }
+    return holds;
+}
+
+bool block_pool_take_part(struct block_pool *pool, enum block_use use,
+                          size_t offset, size_t size, unsigned *slot)
+{
+    unsigned place = 0;
+    block_pool_sweep(pool);
+    if (!has_slot(pool, use))
+        return false;
+    while (place < pool->n && pool->blocks[pool->order[place]].offset <= offset)
+        place++;
+    *slot = insert(pool, place, use, offset, in_pages(offset + size) - offset);
+    return true;
+}
+
+void block_pool_let_go(struct block_pool *pool, unsigned slot)
+{
+    atomic_store(&pool->let_go[slot - BLOCK_SLOTS], true);
+}
+
+unsigned block_pool_held(const struct block_pool *pool)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < pool->n; i++)
+        n += pool->order[i] >= BLOCK_SLOTS && !is_let_go(pool, pool->order[i])
+                 ? 1
+                 : 0;
+    return n;
+}
+
+/* ---- what is lent ------------------------------------------------------ */
 
 uint64_t block_pool_lend(struct block_pool *pool, unsigned slot,
                          uint64_t readers, bool sure)

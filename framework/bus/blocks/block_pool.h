@@ -7,14 +7,19 @@
 
 #include "block_row.h"
 
-/* Bodies of calls may be kept for as long as their receivers like. So they lie
- * in the upper half of the memory, and have half of the slots: events find room
- * in any case. */
-enum block_use { BLOCK_FOR_EVENT, BLOCK_FOR_BODY };
+/* Bodies of calls may be kept for as long as their receivers like, and what its
+ * owner writes there itself for as long as it likes. So they lie in the upper
+ * half of the memory, and bodies have half of the slots: events find room in
+ * any case. */
+enum block_use { BLOCK_FOR_EVENT, BLOCK_FOR_BODY, BLOCK_FOR_OWNER };
+
+/* What the owner holds has slots of its own, which nobody is told: each time
+ * that it is sent, it is lent in another one, which names the same bytes. */
+enum { BLOCK_HELD = 64, BLOCK_ALL = BLOCK_SLOTS + BLOCK_HELD };
 
 struct block {
     bool used;
-    bool filling; /* taken, not published yet */
+    bool filling; /* taken, not published yet; or held by its owner */
     enum block_use use;
     bool sure;        /* its handles come in streams, for certain */
     uint64_t number;  /* of its latest use */
@@ -31,8 +36,9 @@ struct block_pool {
     ls_runtime *runtime; /* NULL: it is no simulation */
     size_t begin, end;   /* of the memory for blocks */
     size_t middle;       /* bodies lie above it */
-    struct block blocks[BLOCK_SLOTS];
-    uint8_t order[BLOCK_SLOTS]; /* the slots that are used, by offset */
+    struct block blocks[BLOCK_ALL];
+    uint8_t order[BLOCK_ALL];       /* the slots that are used, by offset */
+    atomic_bool let_go[BLOCK_HELD]; /* by its owner, on any thread */
     unsigned n;
     uint64_t numbers; /* the latest that was given */
     struct block_reader readers[BLOCK_READERS];
@@ -53,6 +59,17 @@ void block_pool_sweep(struct block_pool *pool);
  * none. */
 bool block_pool_take(struct block_pool *pool, enum block_use use, size_t size,
                      unsigned *slot);
+/* Whether these bytes lie in one that its owner holds. */
+bool block_pool_holds(const struct block_pool *pool, size_t offset,
+                      size_t size);
+/* A slot, for an event or a body, of bytes that do: they stay where they are
+ * until it is free, too. Returns false: there is none. */
+bool block_pool_take_part(struct block_pool *pool, enum block_use use,
+                          size_t offset, size_t size, unsigned *slot);
+/* Its owner holds it no more. Any thread, without a lock. */
+void block_pool_let_go(struct block_pool *pool, unsigned slot);
+/* How many its owner holds. */
+unsigned block_pool_held(const struct block_pool *pool);
 /* Lend it to these, at least one. Returns its number. */
 uint64_t block_pool_lend(struct block_pool *pool, unsigned slot,
                          uint64_t readers, bool sure);

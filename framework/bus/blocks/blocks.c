@@ -44,8 +44,8 @@ static struct blocks *get(ls_node *node)
         made->touched = node->runtime;
     block_pool_init(&made->pool, made->touched, blocks_begin(),
                     blocks_begin() + node->options.shared_bytes);
-    made->reserved[BLOCK_FOR_EVENT] = made->pool.begin;
-    made->reserved[BLOCK_FOR_BODY] = made->pool.middle;
+    made->reserved[0] = made->pool.begin;
+    made->reserved[1] = made->pool.middle;
     atomic_init(&made->users, 1);
     node->blocks = made;
     return made;
@@ -213,14 +213,30 @@ size_t blocks_charge(const struct peer *peer, size_t size)
                                : 2 * (uint64_t)WIRE_CHUNK_BYTES);
 }
 
-bool blocks_draft(ls_node *node, enum block_use use, size_t size,
-                  struct block_draft *out)
+/* Whether it lies in memory that this node's program writes itself. Where it
+ * does not, there is no such offset. */
+static bool is_held(const struct blocks *blocks, const void *data, size_t size,
+                    size_t *offset)
+{
+    *offset =
+        (size_t)((uintptr_t)data - (uintptr_t)ls_memory_own(blocks->memory));
+    return data != NULL && block_pool_holds(&blocks->pool, *offset, size);
+}
+
+bool blocks_draft(ls_node *node, enum block_use use, const void *given,
+                  size_t size, struct block_draft *out)
 {
     struct blocks *const blocks = node->blocks;
-    bool there = block_pool_take(&blocks->pool, use, size, &out->slot);
-    if (!there) {
-        blocks_reap(node); /* of those who have died it need not wait */
-        there = block_pool_take(&blocks->pool, use, size, &out->slot);
+    struct block_pool *const pool = &blocks->pool;
+    size_t offset;
+    bool there = false;
+    out->filled = is_held(blocks, given, size, &offset);
+    for (int i = 0; i < 2 && !there; i++) {
+        if (i != 0)
+            blocks_reap(node); /* of those who have died it need not wait */
+        there = out->filled
+                    ? block_pool_take_part(pool, use, offset, size, &out->slot)
+                    : block_pool_take(pool, use, size, &out->slot);
     }
     if (!there) {
         node->figures.stats.blocks_full++;
@@ -232,23 +248,17 @@ bool blocks_draft(ls_node *node, enum block_use use, size_t size,
     return true;
 }
 
-/* With pages first, so that to write cannot fail. */
-bool blocks_fill(ls_node *node, const struct block_draft *draft,
-                 const void *data, size_t size)
+bool blocks_reserve(ls_node *node, const struct block_draft *draft, size_t size)
 {
     struct blocks *const blocks = node->blocks;
-    size_t *const reserved = &blocks->reserved[draft->use];
+    size_t *const reserved =
+        &blocks->reserved[draft->use == BLOCK_FOR_EVENT ? 0 : 1];
     transport_lock(node->transport);
     const bool has_pages = draft->offset + size <= *reserved;
     transport_unlock(node->transport);
-    const int status =
-        has_pages ? LS_OK
-                  : ls_memory_reserve(blocks->memory, draft->offset, size);
-    if (status == LS_OK &&
-        (blocks->touched == NULL || ls_memory_touch(blocks->touched)))
-        memcpy(draft->data, data, size);
     if (has_pages)
         return true;
+    const int status = ls_memory_reserve(blocks->memory, draft->offset, size);
     transport_lock(node->transport);
     if (status != LS_OK) /* the next one may find some */
         node->figures.stats.blocks_full++;
@@ -256,6 +266,19 @@ bool blocks_fill(ls_node *node, const struct block_draft *draft,
         *reserved = draft->offset + size;
     transport_unlock(node->transport);
     return status == LS_OK;
+}
+
+bool blocks_fill(ls_node *node, const struct block_draft *draft,
+                 const void *data, size_t size)
+{
+    struct blocks *const blocks = node->blocks;
+    if (draft->filled)
+        return true;
+    if (!blocks_reserve(node, draft, size))
+        return false;
+    if (blocks->touched == NULL || ls_memory_touch(blocks->touched))
+        memcpy(draft->data, data, size);
+    return true;
 }
 
 uint64_t blocks_lend(ls_node *node, const struct block_draft *draft,
@@ -310,25 +333,26 @@ static void give_up_deposit(void *data, void *hint)
     free(deposit);
 }
 
-static bool draft_body(ls_node *node, uint32_t to, size_t size,
-                       struct block_draft *out)
+static bool draft_body(ls_node *node, uint32_t to, const void *given,
+                       size_t size, struct block_draft *out)
 {
     transport_lock(node->transport);
     struct peer *peer = world_find(node, to);
     const bool there = peer != NULL && peer->member.state == LS_MEMBER_READY &&
                        blocks_reach(node, &peer, 1, size) &&
-                       blocks_draft(node, BLOCK_FOR_BODY, size, out);
+                       blocks_draft(node, BLOCK_FOR_BODY, given, size, out);
     transport_unlock(node->transport);
     return there;
 }
 
 struct payload *blocks_payload(ls_node *node, uint32_t to, const void *data,
-                               size_t size)
+                               size_t size, bool given)
 {
     struct payload *payload = NULL;
     struct block_draft draft;
     if (size < BLOCK_LEAST_BYTES || node->transport == NULL ||
-        node_is_stopping(node) || !draft_body(node, to, size, &draft))
+        node_is_stopping(node) ||
+        !draft_body(node, to, given ? data : NULL, size, &draft))
         return NULL;
     struct deposit *const deposit = malloc(sizeof *deposit);
     if (deposit == NULL || !blocks_fill(node, &draft, data, size)) {
@@ -508,6 +532,11 @@ static void look_for_lost(ls_node *node, struct block_pair *pair)
         block_pool_lends(&node->blocks->pool, pair->place))
         blocks_say_passed(node, pair);
     pair->seen_then = seen;
+}
+
+unsigned blocks_held(ls_node *node)
+{
+    return node->blocks == NULL ? 0 : block_pool_held(&node->blocks->pool);
 }
 
 int64_t blocks_tick(ls_node *node, int64_t now)

@@ -34,6 +34,7 @@ struct peer;
 /* A block that is being filled. */
 struct block_draft {
     enum block_use use;
+    bool filled; /* what goes there lies there already */
     unsigned slot;
     size_t offset;
     void *data;
@@ -54,11 +55,13 @@ struct block_loan {
 bool blocks_reach(ls_node *node, struct peer *const *to, size_t n, size_t size);
 /* For how much such a payload counts in the window of this peer. */
 size_t blocks_charge(const struct peer *peer, size_t size);
-/* Room for a payload. Returns false, and counts it: there is none. */
-bool blocks_draft(ls_node *node, enum block_use use, size_t size,
-                  struct block_draft *out);
-/* Copy a payload there. Lock not held. Returns false: there is no memory for
- * it; the draft is still to be given back. */
+/* Room for a payload. Returns false, and counts it: there is none.
+ * given: where it lies, if nobody will write there any more, or NULL: in memory
+ *        of ls_payload_alloc() it may stay where it is. */
+bool blocks_draft(ls_node *node, enum block_use use, const void *given,
+                  size_t size, struct block_draft *out);
+/* Copy a payload there, unless it is there. Lock not held. Returns false: there
+ * is no memory for it; the draft is still to be given back. */
 bool blocks_fill(ls_node *node, const struct block_draft *draft,
                  const void *data, size_t size);
 /* It goes to these. sure: through their streams. Returns its number. */
@@ -72,12 +75,12 @@ void blocks_handle(const struct peer *to, const struct block_draft *draft,
 
 /* ---- bodies ------------------------------------------------------------ */
 
-/* A copy of the body of a call in a block, as a payload that goes to this peer
- * or to nobody. NULL: it is no pair, or there is no room, which is counted:
- * the body is to go as others do. Lock not held, as when the payload is
- * dropped. */
+/* The body of a call in a block, as a payload that goes to this peer or to
+ * nobody: a copy, or if it was given, and lies there, itself. NULL: it is no
+ * pair, or there is no room, which is counted: the body is to go as others do.
+ * Lock not held, as when the payload is dropped. */
 struct payload *blocks_payload(ls_node *node, uint32_t to, const void *data,
-                               size_t size);
+                               size_t size, bool given);
 /* Whether it is such a payload. No lock. */
 bool blocks_hold(const struct payload *payload);
 /* It goes to this peer, through its stream, which gets handle[
@@ -116,6 +119,8 @@ void blocks_message(ls_node *node, const struct wire_header *header,
 #define BLOCKS_CHANNEL "ls.blocks"
 /* This life of the peer, or of this node, is over. */
 void blocks_part(ls_node *node, struct peer *peer);
+/* How many payloads of ls_payload_alloc() lie in blocks. */
+unsigned blocks_held(ls_node *node);
 /* Have what was lost on the way come back, and let go of those that are gone.
  * Bus thread; returns when to look again. */
 int64_t blocks_tick(ls_node *node, int64_t now);

@@ -84,8 +84,8 @@ struct block_pair {
 
 /* Made with the first pair. */
 struct blocks {
-    atomic_uint users; /* the node, each pair, and each other of this process
-                        * that is one with it */
+    atomic_uint users; /* the node, each pair, each block that is held, and
+                        * each other of this process that is a pair with it */
     struct blocks *next_here; /* of blocks_here.c */
     ls_memory *memory;        /* own; made by the worker, as the next */
     ls_offer *offer;          /* own; NULL: nobody is to take it now */
@@ -94,7 +94,7 @@ struct blocks {
     struct block_notice own;
     struct block_pool pool;
     size_t reserved[2];                      /* what lies below has pages; of
-                                              * each half, by its use */
+                                              * each half */
     struct block_pair *pairs[BLOCK_READERS]; /* own */
     ls_runtime *touched;                     /* NULL: it is no simulation */
     ls_cond work;                            /* for the worker */
@@ -129,13 +129,17 @@ static inline bool blocks_is_near(const struct block_pair *pair)
 /* It has written what it may not, as ls_error_text() says: count that as if it
  * had come over a connection. Lock held. */
 void blocks_refuse(ls_node *node, const struct block_pair *pair);
+/* Pages for a draft, so that to write there cannot fail. Lock not held. Returns
+ * false: there are none, which is counted. */
+bool blocks_reserve(ls_node *node, const struct block_draft *draft,
+                    size_t size);
+/* The node, a pair, one that was its pair, or who holds a block of its own is
+ * done with it. Any thread. */
+void blocks_drop(struct blocks *blocks);
 /* Let go of pairs that are over. */
 void blocks_reap_pairs(struct blocks *blocks);
 /* And take back what all are done with. */
 void blocks_reap(ls_node *node);
-
-/* The node, or one that was its pair, needs it no more. */
-void blocks_drop(struct blocks *blocks);
 
 /* blocks_here.c: nodes of this process may take its memory; until that. */
 void blocks_here_offer(struct blocks *blocks);

@@ -16,14 +16,16 @@ void calls_release_given(const struct ls_body *body)
         ls_body_release(&given);
 }
 
-/* Into a block of memory that both have, if that can be. The copy is made here,
- * by the user's thread, and not when it is sent: then the lock is held. */
+/* Into a block of memory that both have, if that can be. If a copy is needed,
+ * it is made here, by the user's thread, and not when it is sent: then the lock
+ * is held. */
 static bool put_in_block(const ls_rpc *calls, struct payload **out, uint32_t to,
                          const struct ls_body *body)
 {
     if (to == calls->id)
         return false;
-    *out = blocks_payload(calls->node, to, body->data, body->size);
+    *out = blocks_payload(calls->node, to, body->data, body->size,
+                          body->release != NULL);
     if (*out != NULL)
         calls_release_given(body);
     return *out != NULL;

@@ -526,7 +526,9 @@ int emit_block(struct emit *e, bool *done)
     e->by_block = true;
     int status = emit_wait_room(e, e->in->size);
     bool there = status == LS_OK && block_reaches(e) &&
-                 blocks_draft(node, BLOCK_FOR_EVENT, e->in->size, &draft);
+                 blocks_draft(node, BLOCK_FOR_EVENT,
+                              e->in->release != NULL ? e->in->data : NULL,
+                              e->in->size, &draft);
     if (there) {
         transport_unlock(node->transport);
         there = blocks_fill(node, &draft, e->in->data, e->in->size);

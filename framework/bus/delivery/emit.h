@@ -44,7 +44,7 @@ int emit_keep_payload(struct emit *e);
 /* Emit a large payload through shared memory, if it can. done: whether it went
  * this way, or the emit has failed; if not, for want of a block, or since one
  * of those who listen can read none, it is to go as others do. Lock held, and
- * let go of while the payload is copied. */
+ * let go of while the payload is copied, if it does not lie there. */
 int emit_block(struct emit *e, bool *done);
 void emit_by(struct emit *e, enum ls_delivery delivery);
 /* The next of those that are numbered: those to all. */

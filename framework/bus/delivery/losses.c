@@ -95,6 +95,7 @@ void ls_node_stats(ls_node *node, struct ls_node_stats *out)
         transport_lock(node->transport);
         *out = node->figures.stats;
         out->refused = node->refusals.total;
+        out->blocks_held = blocks_held(node);
         out->missed += atomic_load(&node->table.nameless);
         for (size_t i = 0; i < node->world.n; i++) {
             const struct peer *peer = world_at(node, i);

@@ -33,6 +33,7 @@
 #include "lockstep/event.h"
 #include "lockstep/network.h"
 #include "lockstep/node.h"
+#include "lockstep/payload.h"
 #include "lockstep/room.h"
 #include "lockstep/security.h"
 

@@ -15,7 +15,8 @@
  * Larger data goes in a body: bytes of any length that travel beside the data,
  * in parts that let other messages pass in between, and without copies where
  * the network allows it; between nodes of one host through shared memory, with
- * one copy (docs/shared-memory.md#bodies).
+ * one copy (docs/shared-memory.md#bodies), or none, if it was made there
+ * (lockstep/payload.h).
  * Thread: any, unless a function says otherwise.
  * Source: docs/calls.md. */
 #ifndef LOCKSTEP_CALL_H

@@ -148,7 +148,9 @@ struct ls_emission {
     int timeout_ms; /* BLOCK and RELIABLE; 0: the node's emit_timeout_ms;
                      * LS_NO_WAIT */
     /* Zero copy: data is moved, and released on any thread when no longer
-     * needed, even if the emit fails. Worthwhile from a few KiB on. */
+     * needed, even if the emit fails. Worthwhile from a few KiB on. To nodes of
+     * this host it is copied once, from 64 KiB on, unless it lies in memory of
+     * ls_payload_alloc() (payload.h). */
     void (*release)(void *data, void *hint);
     void *hint;
 };
@@ -271,6 +273,8 @@ struct ls_node_stats {
                               * share */
     uint64_t blocks_full;    /* that would have, but found no room there: they
                               * went over the connections */
+    uint64_t blocks_held;    /* payloads of ls_payload_alloc() that lie there
+                              * now, and were not freed (payload.h) */
     uint64_t near;      /* messages that went through that memory, in place of
                          * a connection: of events, calls and barriers */
     uint64_t near_lost; /* of other nodes' barriers, that were not read in time:
