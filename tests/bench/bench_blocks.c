@@ -4,7 +4,8 @@
  * same run and in turn. Both copy each payload once from the caller's buffer,
  * which can then be used again. So does the bare ring, which is what the
  * machine can do: memory that all map, a number of what is written, numbers of
- * what is read, and nobody sleeps.
+ * what is read, and nobody sleeps. Two more make each payload anew, by a copy:
+ * in a buffer of their own, which is then copied as above, or in place.
  *
  *   bench_blocks [--json] [--rounds N] [--quick] [WORD...]
  * --quick: a tenth of the payloads. WORD: only what has all these words in its
@@ -22,14 +23,24 @@
 
 #include "bench.h"
 #include "lockstep/event.h"
+#include "lockstep/payload.h"
 #include "process.h"
 
 enum { READERS_MAX = 8, PATIENCE_MS = 60000, ZMQ_UNDER_WAY = 8 };
 
-enum way { BUS, BUS_OFF, IPC, TCP, RING, N_WAYS };
-static const char *const ways[N_WAYS] = {"Lockstep", "Lockstep, shared_bytes 0",
-                                         "libzmq ipc", "libzmq tcp",
+enum way { BUS, BUS_OFF, MADE, IN_PLACE, IPC, TCP, RING, N_WAYS };
+static const char *const ways[N_WAYS] = {"Lockstep",
+                                         "Lockstep, shared_bytes 0",
+                                         "Lockstep, each made anew",
+                                         "Lockstep, each made in place",
+                                         "libzmq ipc",
+                                         "libzmq tcp",
                                          "a bare ring"};
+
+static bool is_bus(enum way way)
+{
+    return way <= IN_PLACE;
+}
 
 struct job {
     enum way way;
@@ -122,6 +133,8 @@ static ls_node *new_node(const struct job *job, uint32_t id, const char *peer)
     options.n_attach = peer == NULL ? 0 : 1;
     if (job->way == BUS_OFF)
         options.shared_bytes = 0;
+    else if (job->way == IN_PLACE) /* they have half of it */
+        options.shared_bytes *= 2;
     must(ls_node_create(&node, &options) == LS_OK, "create");
     return node;
 }
@@ -246,41 +259,55 @@ static void send_ring(const struct job *job, const char *payload)
 
 /* ---- the sender -------------------------------------------------------- */
 
-static void emit(ls_node *node, const struct job *job, const char *event,
-                 const void *payload, size_t size)
+static void emit(ls_node *node, const char *event, const void *payload,
+                 size_t size, void (*release)(void *data, void *hint))
 {
     must(ls_emit_with(node, &(struct ls_emission){.event = event,
                                                   .data = payload,
                                                   .size = size,
+                                                  .release = release,
                                                   .timeout_ms = PATIENCE_MS}) ==
              LS_OK,
          "emit");
-    (void)job;
+}
+
+/* made: NULL, or where each is made. */
+static void emit_all(ls_node *node, const struct job *job, long n,
+                     const char *payload, void *made)
+{
+    for (; n > 0; n--) {
+        if (job->way == IN_PLACE)
+            must(ls_payload_alloc(&made, node, job->size) == LS_OK, "payload");
+        if (made != NULL)
+            memcpy(made, payload, job->size);
+        emit(node, "payload", made != NULL ? made : payload, job->size,
+             job->way == IN_PLACE ? ls_payload_free : NULL);
+    }
 }
 
 static void send_bus(const struct job *job, char *payload)
 {
     struct ls_node_stats stats = {0};
     char line[PROCESS_LINE_MAX];
+    void *const made = job->way == MADE ? malloc(job->size) : NULL;
     ls_node *node = new_node(job, 0, NULL);
     must(ls_node_open(node) == LS_OK, "open");
     parent_tell(ls_node_endpoint(node));
     must(ls_node_join(node) == LS_OK, "join");
-    while (job->way == BUS && stats.blocks == 0) {
-        emit(node, job, "warm", payload, 64 * 1024);
+    while (job->way != BUS_OFF && stats.blocks == 0) {
+        emit(node, "warm", payload, 64 * 1024, NULL);
         ls_node_stats(node, &stats);
     }
-    for (long i = n_warm(job); i > 0; i--)
-        emit(node, job, "payload", payload, job->size);
+    emit_all(node, job, n_warm(job), payload, made);
     must(parent_hear(line), "no go");
     tell_now();
-    for (long i = job->n; i > 0; i--)
-        emit(node, job, "payload", payload, job->size);
+    emit_all(node, job, job->n, payload, made);
     ls_node_stats(node, &stats);
-    if (job->way == BUS && stats.blocks_full > (uint64_t)job->n / 10)
+    if (job->way != BUS_OFF && stats.blocks_full > (uint64_t)job->n / 10)
         bench_fail("too few payloads found a block");
     await_parent();
     must(ls_node_destroy(&node) == LS_OK, "destroy");
+    free(made);
 }
 
 static void send_all_zmq(const struct job *job, void **sockets, long n,
@@ -327,7 +354,7 @@ static int run_end(char **argv)
                             .n = strtol(argv[2], NULL, 10),
                             .n_readers = (unsigned)strtoul(argv[3], NULL, 10)};
     const uint32_t id = (uint32_t)strtoul(argv[4], NULL, 10);
-    const bool bus = job.way == BUS || job.way == BUS_OFF;
+    const bool bus = is_bus(job.way);
     struct reader reader = {.job = &job};
     if (id != 0 && bus) {
         read_bus(&reader, id, argv[5]);
@@ -368,7 +395,7 @@ static void start_all(const struct job *job, struct process *all)
 {
     char line[PROCESS_LINE_MAX];
     start_end(&all[0], job, 0, "");
-    if (job->way != IPC && job->way != TCP) {
+    if (is_bus(job->way) || job->way == RING) {
         process_hear(&all[0], line);
         for (unsigned i = 1; i <= job->n_readers; i++)
             start_end(&all[i], job, i, line);
@@ -451,6 +478,9 @@ static void compare(const struct comparison *c, bool quick,
                    "ratio to libzmq's better one (target >= %g)", c->target);
     bench_print_derived(bench, name, "x",
                         figures[BUS].median / (ipc > tcp ? ipc : tcp), options);
+    bench_print_derived(bench, "ratio of those made in place to made anew", "x",
+                        figures[IN_PLACE].median / figures[MADE].median,
+                        options);
     bench_print_derived(bench, "ratio of the bare ring to it", "x",
                         figures[RING].median / (ipc > tcp ? ipc : tcp),
                         options);

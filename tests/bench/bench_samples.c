@@ -243,14 +243,17 @@ static size_t bytes_of(const struct shape *shape)
 }
 
 static int collect(void *self, int64_t unroll_len, int64_t parts, int64_t more,
-                   struct ls_bytes *out, struct collected *what)
+                   struct collected_data *out, struct collected *what)
 {
     (void)more;
     const struct part *part = self;
     (void)parts;
     *what = (struct collected){.steps = unroll_len, .episodes = 1};
-    return ls_bytes_set(out, part->memory,
-                        part->job->shape->step_bytes * (size_t)unroll_len);
+    const int status =
+        collected_room(out, part->job->shape->step_bytes * (size_t)unroll_len);
+    if (status == LS_OK)
+        memcpy(out->bytes, part->memory, out->size);
+    return status;
 }
 
 static int evaluate(void *self, double *episode_return, int64_t *steps)

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "collector_service.h"
+#include "collected_set.h"
 #include "service_bench.h"
 
 /* Its trajectory number n is the text "n/version"; an episode ends in each. */
@@ -44,7 +44,7 @@ static inline int toy_fail(struct toy_collector *toy)
 }
 
 static inline int toy_collect(void *self, int64_t unroll_len, int64_t parts,
-                              int64_t more, struct ls_bytes *out,
+                              int64_t more, struct collected_data *out,
                               struct collected *what)
 {
     (void)more;
@@ -62,7 +62,7 @@ static inline int toy_collect(void *self, int64_t unroll_len, int64_t parts,
         size += (size_t)snprintf(text + size, sizeof text - size, "%lld/%lld",
                                  (long long)toy->n, (long long)toy->version);
     toy->n++;
-    return ls_bytes_set(out, text, size);
+    return collected_set(out, text, size);
 }
 
 static inline int toy_evaluate(void *self, double *episode_return,

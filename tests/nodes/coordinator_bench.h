@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "collector_service.h"
+#include "collected_set.h"
 #include "coordinator.h"
 #include "learner_service.h"
 #include "service_bench.h"
@@ -81,14 +81,14 @@ static int part_learn(void *self, const struct learner_lesson *lesson)
 }
 
 static int part_collect(void *self, int64_t unroll_len, int64_t parts,
-                        int64_t more, struct ls_bytes *out,
+                        int64_t more, struct collected_data *out,
                         struct collected *what)
 {
     (void)more;
     (void)self;
     (void)parts;
     *what = (struct collected){.steps = unroll_len, .episodes = 1};
-    return ls_bytes_set(out, "data", 4);
+    return collected_set(out, "data", 4);
 }
 
 static int part_evaluate(void *self, double *episode_return, int64_t *steps)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collector_service.h"
+#include "collected_set.h"
 #include "learner_service.h"
 #include "lockstep/call.h"
 #include "lockstep/log.h"
@@ -225,7 +225,7 @@ static inline int learn(void *self, const struct learner_lesson *lesson)
 }
 
 static inline int collect(void *self, int64_t unroll_len, int64_t parts,
-                          int64_t more, struct ls_bytes *out,
+                          int64_t more, struct collected_data *out,
                           struct collected *what)
 {
     (void)more;
@@ -235,7 +235,7 @@ static inline int collect(void *self, int64_t unroll_len, int64_t parts,
     take_time(&member->random, 30);
     return ls_rng_below(&member->random, 40) == 0
                ? ls_error(LS_EHANDLER, "it fails now and then")
-               : ls_bytes_set(out, "t", 1);
+               : collected_set(out, "t", 1);
 }
 
 static inline int evaluate(void *self, double *episode_return, int64_t *steps)

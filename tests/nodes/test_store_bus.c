@@ -1,6 +1,8 @@
 /* A store whose bytes one node of the world keeps. */
 #include "nodes/store_world.h"
 
+#include "collector_service.h"
+#include "lockstep/payload.h"
 #include "state/folder_fixture.h"
 #include "store_calls.h"
 #include "test.h"
@@ -134,6 +136,59 @@ TEST_WITH(values_are_kept_and_given_without_a_copy, inproc_up, down)
     store_blob_fini(&blob);
     assert_reaches(&released, 1);
     counter_fini(&released);
+}
+
+static uint64_t held_by(ls_node *node)
+{
+    struct ls_node_stats stats;
+    ls_node_stats(node, &stats);
+    return stats.blocks_held;
+}
+
+/* Room as a collector has it, when its node and others share memory. */
+static void await_room(struct collected_data *data, struct store_world *w)
+{
+    const char *const name = "first";
+    const int64_t deadline = long_deadline();
+    struct store_blob blob;
+    *data = (struct collected_data){.node = w->nodes[0]};
+    do {
+        assert_true(ls_now(ls_runtime_threads()) < deadline);
+        spec_put_text(w->stores[0], name, "this asks for it");
+        assert_ok(store_get(w->pair.there, &name, 1, &blob, 0));
+        store_blob_fini(&blob);
+        assert_ok(collected_room(data, 100000));
+    } while (held_by(w->nodes[0]) == 0);
+}
+
+/* It is written again, only here, to see whether it is the same memory. */
+TEST_WITH(what_a_collector_has_made_is_got_where_it_lies, tcp_up, down)
+{
+    struct store_world *w = *state;
+    const char *const name = "made";
+    struct collected_data data;
+    struct store_blob blob;
+    await_room(&data, w);
+    assert_int_equal(held_by(w->nodes[0]), 1); /* of all that it had */
+    memset(data.bytes, 1, data.size);
+    assert_ok(store_put(w->stores[0],
+                        &(struct store_put){.name = name,
+                                            .data = data.bytes,
+                                            .size = data.size,
+                                            .release = ls_payload_free}));
+    assert_ok(store_get(w->pair.there, &name, 1, &blob, 0));
+    assert_int_equal(blob.size, 100000);
+    assert_int_equal(((const char *)blob.data)[99999], 1);
+    memset(data.bytes, 2, data.size);
+    assert_int_equal(((const char *)blob.data)[99999], 2);
+    assert_ok(store_drop(w->stores[0], name, 0));
+    assert_int_equal(held_by(w->nodes[0]), 0);
+    assert_int_equal(((const char *)blob.data)[99999], 2);
+    store_blob_fini(&blob);
+    assert_ok(collected_room(&data, 100000));
+    collected_clear(&data);
+    collected_clear(&data);
+    assert_int_equal(held_by(w->nodes[0]), 0);
 }
 
 TEST_WITH(a_get_of_much_is_done_in_several, inproc_up, down)

@@ -156,7 +156,8 @@ bool block_pool_take_part(struct block_pool *pool, enum block_use use,
                           size_t offset, size_t size, unsigned *slot)
 {
     unsigned place = 0;
-    block_pool_sweep(pool);
+    if (!has_slot(pool, use))
+        block_pool_sweep(pool);
     if (!has_slot(pool, use))
         return false;
     while (place < pool->n && pool->blocks[pool->order[place]].offset <= offset)

@@ -36,23 +36,18 @@ static int load(void *self, const struct ls_bytes *weights)
 
 /* One behind the other: of as many steps, they have as many bytes. */
 static int write_parts(struct collector *collector, size_t index, size_t steps,
-                       size_t n_parts, struct ls_bytes *out)
+                       size_t n_parts, struct collected_data *out)
 {
     const size_t n = steps / n_parts;
     int status = LS_OK;
-    ls_bytes_clear(out);
     for (size_t i = 0; i < n_parts && status == LS_OK; i++) {
         const void *data = NULL;
         size_t size = 0;
         status = player_part(collector->player, index, i * n, n, &data, &size);
-        if (status == LS_OK && i == 0) {
-            out->size = n_parts * size;
-            out->data = malloc(out->size);
-        }
-        if (status == LS_OK && out->data == NULL)
-            return ls_error(LS_ENOMEM, "a trajectory");
+        if (status == LS_OK && i == 0)
+            status = collected_room(out, n_parts * size);
         if (status == LS_OK)
-            memcpy((char *)out->data + i * size, data, size);
+            memcpy((char *)out->bytes + i * size, data, size);
     }
     return status;
 }
@@ -79,7 +74,7 @@ static int play(struct collector *collector, int64_t unroll_len, int64_t more,
 /* Of one environment after the other, each by the newest policy. What several
  * have done is said with the first of them. */
 static int collect(void *self, int64_t unroll_len, int64_t parts, int64_t more,
-                   struct ls_bytes *out, struct collected *what)
+                   struct collected_data *out, struct collected *what)
 {
     struct collector *collector = self;
     const size_t envs = collector->base.plan->envs;

@@ -48,7 +48,7 @@ struct collector_service {
     bool collects;        /* there is something to collect in this iteration */
     int64_t policy_iter;
     uint64_t n_names; /* that it has given to data */
-    struct ls_bytes data;
+    struct collected_data data;
     struct collected what;
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "collector_parts.h"
+#include "lockstep/payload.h"
 
 /* What the work is asked --------------------------------------------------- */
 
@@ -182,6 +183,7 @@ int collector_service_create(collector_service **out,
     if (service == NULL)
         return ls_error(LS_ENOMEM, "a collector service");
     service->options = *options;
+    service->data.node = options->common.node;
     int status =
         service_work_init(&service->work, &options->common, &work_ops, service);
     if (status == LS_OK)
@@ -194,12 +196,27 @@ int collector_service_create(collector_service **out,
     return LS_OK;
 }
 
+int collected_room(struct collected_data *data, size_t size)
+{
+    collected_clear(data);
+    const int status = ls_payload_alloc(&data->bytes, data->node, size);
+    data->size = status == LS_OK ? size : 0;
+    return status;
+}
+
+void collected_clear(struct collected_data *data)
+{
+    ls_payload_free(data->bytes, NULL);
+    data->bytes = NULL;
+    data->size = 0;
+}
+
 void collector_service_destroy(collector_service **service)
 {
     if (service == NULL || *service == NULL)
         return;
     service_work_fini(&(*service)->work);
-    ls_bytes_clear(&(*service)->data);
+    collected_clear(&(*service)->data);
     free(*service);
     *service = NULL;
 }

@@ -1,10 +1,10 @@
 /* To collect: trajectories, exploring, until as many are brought as was asked
  * for. What is told of each goes to who asks, its bytes into the store. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "collector_parts.h"
 #include "lockstep/log.h"
+#include "lockstep/payload.h"
 
 static bool is_done(const struct collector_service *service)
 {
@@ -59,22 +59,16 @@ static void make_ready(struct collector_service *service,
     memcpy(sample->compressor, SAMPLE_PLAIN, sizeof SAMPLE_PLAIN);
 }
 
-static void free_data(void *data, void *hint)
-{
-    (void)hint;
-    free(data);
-}
-
 /* The bytes themselves go there. */
 static int put_data(struct collector_service *service, const char *name)
 {
     const struct store_put put = {.name = name,
-                                  .data = service->data.data,
+                                  .data = service->data.bytes,
                                   .size = service->data.size,
-                                  .release = free_data,
+                                  .release = ls_payload_free,
                                   .wait_ms =
                                       service->options.common.store_wait_ms};
-    service->data = (struct ls_bytes){.data = NULL};
+    service->data.bytes = NULL;
     return store_put(service->options.common.store, &put);
 }
 

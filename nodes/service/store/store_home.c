@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lockstep/log.h"
+#include "lockstep/payload.h"
 #include "store_files.h"
 #include "store_parts.h"
 
@@ -356,8 +357,8 @@ static int look_up(struct store_home *home, const struct store_get_call *call,
     return status;
 }
 
-/* All of it as one body; a single one as it is kept. */
-static int gather(struct found *found)
+/* All of it as one body, made where it is read; a single one as it is kept. */
+static int gather(const struct store_home *home, struct found *found)
 {
     const size_t n = found->answer.n;
     struct store_blob *first = &found->blobs[0];
@@ -369,11 +370,11 @@ static int gather(struct found *found)
         first->data = NULL;
         return LS_OK;
     }
-    char *at = malloc(found->size + 1);
-    if (at == NULL)
-        return ls_error(LS_ENOMEM, "a store: %zu bytes in %zu parts",
-                        found->size, n);
-    found->body = (struct ls_body){at, found->size, free_data, NULL};
+    void *all;
+    if (ls_payload_alloc(&all, home->node, found->size) != LS_OK)
+        return ls_error_at(LS_ENOMEM, "a store: %zu parts", n);
+    found->body = (struct ls_body){all, found->size, ls_payload_free, NULL};
+    char *at = all;
     for (size_t i = 0; i < n; at += found->blobs[i++].size)
         memcpy(at, found->blobs[i].data, found->blobs[i].size);
     return LS_OK;
@@ -397,7 +398,7 @@ static int on_get(void *self, ls_request *request)
     status = look_up(home, &call, found);
     ls_mutex_unlock(&home->lock);
     if (status == LS_OK)
-        status = gather(found);
+        status = gather(home, found);
     say(request, &found->answer, status, &found->body);
     for (size_t i = 0; i < found->answer.n; i++)
         store_blob_fini(&found->blobs[i]);

@@ -41,6 +41,17 @@ struct collected {
     int64_t env_id;
 };
 
+/* The bytes of one trajectory. */
+struct collected_data {
+    ls_node *node; /* borrow: of the collector */
+    void *bytes;   /* own; of ls_payload_alloc(); NULL: there are none */
+    size_t size;
+};
+/* Room for so many, in place of those that are there: where the learner reads
+ * them, if it is on this host. Errors: those of ls_payload_alloc(). */
+LS_MUST_USE int collected_room(struct collected_data *data, size_t size);
+void collected_clear(struct collected_data *data);
+
 /* What it does its work with. Called by the task's thread alone. Errors: any
  * status with its text. */
 struct collector_ops {
@@ -48,11 +59,11 @@ struct collector_ops {
     int (*reset)(void *self);
     int (*load)(void *self, const struct ls_bytes *weights);
     /* unroll_len steps, exploring, as `parts` samples one behind the other, all
-     * of the same length in bytes; out: own by the caller. more: how many
+     * of the same length in bytes, into collected_room(out). more: how many
      * trajectories are wanted after it, so it may play them beside it; those
      * that another load() or reset() comes before are not for use any more. */
     int (*collect)(void *self, int64_t unroll_len, int64_t parts, int64_t more,
-                   struct ls_bytes *out, struct collected *what);
+                   struct collected_data *out, struct collected *what);
     /* One whole episode, acting as best it can. */
     int (*evaluate)(void *self, double *episode_return, int64_t *steps);
 };
