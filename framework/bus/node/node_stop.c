@@ -75,33 +75,37 @@ static void stop(ls_node *node, int reason)
     ls_log_info("bus: node %u has stopped", node->options.id);
 }
 
-/* Returns false: another thread has stopped it. */
-static bool begin_stop(ls_node *node)
+/* is_first: false: another thread has stopped it. Whether the caller is one of
+ * the node's own threads can be told once they are there. */
+static int begin_stop(ls_node *node, bool *is_first)
 {
     struct node_life *life = &node->life;
     int status = LS_OK;
+    *is_first = false;
     ls_mutex_lock(&life->lock);
     while (life->opening && status == LS_OK)
         status = ls_cond_wait(&life->changed, &life->lock, LS_FOREVER);
-    const bool is_first =
-        atomic_exchange(&node->phase, NODE_STOPPED) != NODE_STOPPED;
-    while (!is_first && !life->closed && status == LS_OK)
+    const bool is_own = dispatch_is_current(node) || bus_is_current(node);
+    if (!is_own)
+        *is_first = atomic_exchange(&node->phase, NODE_STOPPED) != NODE_STOPPED;
+    while (!is_own && !*is_first && !life->closed && status == LS_OK)
         status = ls_cond_wait(&life->changed, &life->lock, LS_FOREVER);
     ls_mutex_unlock(&life->lock);
-    return is_first;
+    return is_own
+               ? ls_error(LS_ESTATE,
+                          "node %u cannot be stopped by a handler of its own",
+                          node->options.id)
+               : LS_OK;
 }
 
 int ls_node_stop(ls_node *node, int reason)
 {
+    bool is_first;
     if (node_check(node) != LS_OK)
         return LS_ESTATE;
-    if (atomic_load(&node->phase) != NODE_CREATED &&
-        (dispatch_is_current(node) || bus_is_current(node)))
-        return ls_error(LS_ESTATE,
-                        "node %u cannot be stopped by a handler of its own",
-                        node->options.id);
-    if (!begin_stop(node))
-        return LS_OK;
+    const int status = begin_stop(node, &is_first);
+    if (!is_first)
+        return status;
     if (node->transport != NULL)
         stop(node, reason);
     ls_mutex_lock(&node->life.lock);
