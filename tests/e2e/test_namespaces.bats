@@ -254,7 +254,7 @@ all_fail() {
         END {
             print "# between hosts " (sent - near) / epochs " an epoch, of " \
                 sent / epochs ", " again " repeated"
-            exit sent - near - again > 6 * epochs
+            exit sent - near - again > 12 * epochs
         }' >&3
 }
 
