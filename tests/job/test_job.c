@@ -681,7 +681,7 @@ static void compiled_body(struct job_world *world)
 
 TEST(a_compiled_job_is_printed_and_takes_nothing_more)
 {
-    struct job_world world = {.own_folders = false};
+    struct job_world world = {.together = true};
     world_play(&world, 1, compiled_body);
 }
 
@@ -760,6 +760,6 @@ static void nowhere_body(struct job_world *world)
 
 TEST(a_task_without_a_node_is_named)
 {
-    struct job_world world = {.own_folders = false};
+    struct job_world world = {.together = true};
     world_play(&world, 1, nowhere_body);
 }
