@@ -3,6 +3,7 @@
 #ifndef SEEDS_H
 #define SEEDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -28,6 +29,13 @@ static inline struct seeds seeds_of(uint64_t n)
         n = strtoull(count, NULL, 10);
     seeds.end = seeds.first + n;
     return seeds;
+}
+
+/* Whether others are played than a test draws by itself: what all of those see
+ * together, these may not. */
+static inline bool seeds_are_others(void)
+{
+    return SANITIZED || getenv("SEED") != NULL || getenv("SEEDS") != NULL;
 }
 
 #endif

@@ -19,12 +19,6 @@ static struct story_tally tell_all(const struct story_kind *kind, uint64_t n)
     return tally;
 }
 
-/* Of one that is looked at not all has to happen. */
-static bool is_one_seed(void)
-{
-    return getenv("SEED") != NULL;
-}
-
 TEST(what_the_network_does_changes_no_result)
 {
     const struct story_kind kind = {.kills = false};
@@ -39,7 +33,7 @@ TEST(different_calls_and_deadlines_fail_alike)
 {
     const struct story_kind kind = {.quarrels = true};
     const struct story_tally tally = tell_all(&kind, 12);
-    if (is_one_seed())
+    if (seeds_are_others())
         return;
     assert_true(tally.lost == 0 || tally.dead > 0);
     assert_true(tally.well > 0 && tally.mismatched > 0 && tally.late > 0);
@@ -49,7 +43,7 @@ TEST(a_death_fails_an_operation_for_all_or_for_none)
 {
     const struct story_kind kind = {.kills = true, .quarrels = true};
     const struct story_tally tally = tell_all(&kind, 40);
-    if (is_one_seed())
+    if (seeds_are_others())
         return;
     assert_true(tally.lost > 0 && tally.well > 0);
 }
@@ -58,7 +52,7 @@ TEST(who_comes_back_is_in_a_later_generation)
 {
     const struct story_kind kind = {.kills = true, .returns = true};
     const struct story_tally tally = tell_all(&kind, 20);
-    if (is_one_seed())
+    if (seeds_are_others())
         return;
     assert_true(tally.lost > 0 && tally.returned > 0);
 }
@@ -81,7 +75,7 @@ TEST(in_shared_memory_what_the_network_does_changes_no_result)
     const struct story_kind kind = {.shares = true};
     const struct story_tally tally = tell_all(&kind, 12);
     assert_true(tally.well > 0 && tally.shared > tally.well);
-    assert_true(tally.lent > 0 || is_one_seed());
+    assert_true(tally.lent > 0 || seeds_are_others());
     assert_int_equal(tally.mismatched + tally.late, 0);
 }
 
@@ -89,7 +83,7 @@ TEST(in_shared_memory_different_calls_and_deadlines_fail_alike)
 {
     const struct story_kind kind = {.quarrels = true, .shares = true};
     const struct story_tally tally = tell_all(&kind, 12);
-    if (is_one_seed())
+    if (seeds_are_others())
         return;
     assert_true(tally.lent > 0 && tally.mismatched > 0 && tally.late > 0);
 }
@@ -99,7 +93,7 @@ TEST(in_shared_memory_a_death_fails_an_operation_for_all_or_for_none)
     const struct story_kind kind = {
         .kills = true, .quarrels = true, .shares = true};
     const struct story_tally tally = tell_all(&kind, 40);
-    if (is_one_seed())
+    if (seeds_are_others())
         return;
     assert_true(tally.lent > 0 && tally.lost > 0 && tally.well > 0);
 }
@@ -109,7 +103,7 @@ TEST(in_shared_memory_who_comes_back_is_in_a_later_generation)
     const struct story_kind kind = {
         .kills = true, .returns = true, .shares = true};
     const struct story_tally tally = tell_all(&kind, 40);
-    if (is_one_seed())
+    if (seeds_are_others())
         return;
     assert_true(tally.lent > 0 && tally.lost > 0 && tally.returned > 0);
 }
