@@ -361,12 +361,11 @@ static void send_out(ls_barrier *barrier)
     barrier->repeated = false;
 }
 
-/* Have the waiter look. */
+/* Have the waiter look. There is one, so there is a channel. */
 static void wake(ls_barrier *barrier)
 {
     ls_cond_signal(&barrier->ended);
-    if (barrier->channel != NULL)
-        ls_channel_ring(barrier->channel);
+    ls_channel_ring(barrier->channel);
 }
 
 /* The mutex is held before, and not after. */
@@ -508,8 +507,10 @@ static void on_news(void *self)
 {
     ls_barrier *barrier = self;
     ls_mutex_lock(&barrier->mutex);
+    const bool waits = barrier->waiting;
     ls_mutex_unlock(&barrier->mutex);
-    wake(barrier);
+    if (waits)
+        wake(barrier);
 }
 
 static const struct ls_channel_ops channel_ops = {
