@@ -1,7 +1,5 @@
 /* The nodes of one process that share memory: each has that of the others as it
  * is, with no descriptor of its own; and one may end at any time. */
-#include <dirent.h>
-
 #include "blocks_inside.h"
 #include "lockstep/call.h"
 #include "world_fixture.h"
@@ -98,17 +96,6 @@ TEST(each_has_the_memory_of_the_other_as_it_is)
         transport_unlock(node->transport);
     }
     end(t);
-}
-
-static size_t open_descriptors(void)
-{
-    DIR *const folder = opendir("/proc/self/fd");
-    size_t n = 0;
-    assert_non_null(folder);
-    while (readdir(folder) != NULL)
-        n++;
-    (void)closedir(folder);
-    return n;
 }
 
 /* Of its memory, what others could take it by, and of its bell. */

@@ -3,8 +3,7 @@
  * every block comes back; and what can not go so goes over the connection. */
 #include <sched.h>
 
-#include "blocks_inside.h"
-#include "call_fixture.h"
+#include "call_blocks_fixture.h"
 #include "call_wire.h"
 #include "test.h"
 
@@ -103,33 +102,6 @@ static void end(struct call_world *w)
 {
     call_world_end(w);
     counter_fini(&plan.heard);
-}
-
-static struct ls_node_stats node_stats(const struct caller_node *at)
-{
-    struct ls_node_stats stats;
-    ls_node_stats(at->node, &stats);
-    return stats;
-}
-
-static unsigned n_blocks(const struct caller_node *at)
-{
-    ls_node *const node = at->node;
-    transport_lock(node->transport);
-    blocks_reap(node);
-    const unsigned n = node->blocks->pool.n;
-    transport_unlock(node->transport);
-    return n;
-}
-
-/* What has been read is given back a moment later. */
-static void await_blocks(const struct caller_node *at, unsigned n)
-{
-    const int64_t deadline = long_deadline();
-    while (n_blocks(at) != n) {
-        assert_true(ls_now(ls_runtime_threads()) < deadline);
-        (void)sched_yield();
-    }
 }
 
 static ls_call *ask_with(struct caller_node *at, uint32_t to, const char *name,

@@ -3,11 +3,9 @@
  * cannot be shared works the same. */
 #include "lockstep/payload.h"
 
-#include <sched.h>
 #include <sys/wait.h>
 
-#include "blocks_inside.h"
-#include "call_fixture.h"
+#include "call_blocks_fixture.h"
 #include "test.h"
 
 #define KIB ((size_t)1024)
@@ -104,33 +102,6 @@ static void end(struct call_world *w)
     counter_fini(&here.heard);
     counter_fini(&here.bad);
     counter_fini(&here.tokens);
-}
-
-static struct ls_node_stats node_stats(const struct caller_node *at)
-{
-    struct ls_node_stats stats;
-    ls_node_stats(at->node, &stats);
-    return stats;
-}
-
-static unsigned n_blocks(const struct caller_node *at)
-{
-    ls_node *const node = at->node;
-    transport_lock(node->transport);
-    blocks_reap(node);
-    const unsigned n = node->blocks->pool.n;
-    transport_unlock(node->transport);
-    return n;
-}
-
-/* What has been read is given back a moment later. */
-static void await_blocks(const struct caller_node *at, unsigned n)
-{
-    const int64_t deadline = long_deadline();
-    while (n_blocks(at) != n) {
-        assert_true(ls_now(ls_runtime_threads()) < deadline);
-        (void)sched_yield();
-    }
 }
 
 static void *made(const struct caller_node *at, size_t size)

@@ -2,8 +2,6 @@
  */
 #include "lockstep/room.h"
 
-#include <dirent.h>
-
 #include "test.h"
 #include "world_fixture.h"
 
@@ -1021,17 +1019,6 @@ TEST(a_room_of_one_is_a_room)
 }
 
 /* ---- nothing is left ----------------------------------------------------- */
-
-static size_t open_descriptors(void)
-{
-    DIR *const folder = opendir("/proc/self/fd");
-    size_t n = 0;
-    assert_non_null(folder);
-    while (readdir(folder) != NULL)
-        n++;
-    (void)closedir(folder);
-    return n;
-}
 
 TEST(a_room_leaves_no_descriptor_and_no_file)
 {

@@ -3,6 +3,7 @@
 #ifndef WORLD_FIXTURE_H
 #define WORLD_FIXTURE_H
 
+#include <dirent.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -264,6 +265,17 @@ static inline void world_start(struct world *world,
 {
     world_create(world, plan);
     world_join(world);
+}
+
+static inline size_t open_descriptors(void)
+{
+    DIR *const folder = opendir("/proc/self/fd");
+    size_t n = 0;
+    assert_non_null(folder);
+    while (readdir(folder) != NULL)
+        n++;
+    (void)closedir(folder);
+    return n;
 }
 
 #endif
