@@ -37,16 +37,21 @@ TEST(a_crash_in_a_busy_tree_leaves_the_others_agreed)
     play_all(plan, 500);
 }
 
-TEST(restarts_and_false_alarms_do_not_stop_a_tree)
+/* Of those who crash, and then also of one that is only held for lost. */
+static void play_restarts(struct plan plan, uint64_t n)
 {
-    struct plan plan = rough_tree;
     plan.restart = true;
     plan.retry = true;
     plan.crashes = 2;
-    play_all(plan, 350);
+    play_all(plan, n);
     plan.false_lost = true;
     plan.crashes = 1;
-    play_all(plan, 350);
+    play_all(plan, n);
+}
+
+TEST(restarts_and_false_alarms_do_not_stop_a_tree)
+{
+    play_restarts(rough_tree, 350);
 }
 
 TEST(aborts_and_deadlines_do_not_stop_a_tree)
@@ -77,13 +82,7 @@ TEST(restarts_and_false_alarms_do_not_stop_members_of_several_hosts)
     struct plan plan = rough_tree;
     plan.fanout = 0;
     plan.hosts = 2;
-    plan.restart = true;
-    plan.retry = true;
-    plan.crashes = 2;
-    play_all(plan, 200);
-    plan.false_lost = true;
-    plan.crashes = 1;
-    play_all(plan, 200);
+    play_restarts(plan, 200);
 }
 
 TEST(a_deadline_among_several_hosts_is_a_timeout_for_all)
