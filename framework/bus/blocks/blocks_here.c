@@ -4,40 +4,30 @@
 #include <string.h>
 
 #include "blocks_inside.h"
+#include "brief_lock.h"
 
 static struct {
-    atomic_flag busy; /* held for a few instructions */
+    atomic_flag lock;
     struct blocks *first;
-} here = {.busy = ATOMIC_FLAG_INIT};
-
-static void take_list(void)
-{
-    while (atomic_flag_test_and_set_explicit(&here.busy, memory_order_acquire))
-        ;
-}
-
-static void let_go_of_list(void)
-{
-    atomic_flag_clear_explicit(&here.busy, memory_order_release);
-}
+} here = {.lock = ATOMIC_FLAG_INIT};
 
 void blocks_here_offer(struct blocks *blocks)
 {
-    take_list();
+    ls_brief_lock(&here.lock);
     blocks->next_here = here.first;
     here.first = blocks;
-    let_go_of_list();
+    ls_brief_unlock(&here.lock);
 }
 
 void blocks_here_end(struct blocks *blocks)
 {
-    take_list();
+    ls_brief_lock(&here.lock);
     struct blocks **at = &here.first;
     while (*at != NULL && *at != blocks)
         at = &(*at)->next_here;
     if (*at != NULL)
         *at = blocks->next_here;
-    let_go_of_list();
+    ls_brief_unlock(&here.lock);
 }
 
 static bool is_what_it_says(const struct blocks *blocks,
@@ -49,12 +39,12 @@ static bool is_what_it_says(const struct blocks *blocks,
 
 struct blocks *blocks_here_take(const struct block_notice *offer)
 {
-    take_list();
+    ls_brief_lock(&here.lock);
     struct blocks *at = here.first;
     while (at != NULL && !is_what_it_says(at, offer))
         at = at->next_here;
     if (at != NULL)
         (void)atomic_fetch_add(&at->users, 1);
-    let_go_of_list();
+    ls_brief_unlock(&here.lock);
     return at;
 }

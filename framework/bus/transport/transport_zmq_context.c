@@ -1,4 +1,5 @@
 /* The context that the nodes of a process share, and who is bound in it. */
+#include "brief_lock.h"
 #include "forked.h"
 #include "transport_zmq.h"
 
@@ -8,26 +9,14 @@
 #define MAX_SOCKETS 32768
 
 static struct {
-    atomic_flag busy; /* held for a few instructions, at open and close */
+    atomic_flag lock; /* taken at open and close */
     void *zctx;
     struct zmq_handler *handler;  /* of the context */
     struct zmq_transport *inproc; /* bound to such an address */
     /* Also read without it: in the child of a fork it may be held for ever. */
     atomic_uint users;
     atomic_uint forks; /* when the context was made; before there are users */
-} shared = {.busy = ATOMIC_FLAG_INIT};
-
-static void take_shared(void)
-{
-    while (
-        atomic_flag_test_and_set_explicit(&shared.busy, memory_order_acquire))
-        ;
-}
-
-static void let_go_of_shared(void)
-{
-    atomic_flag_clear_explicit(&shared.busy, memory_order_release);
-}
+} shared = {.lock = ATOMIC_FLAG_INIT};
 
 static void terminate(void *zctx, struct zmq_handler *handler)
 {
@@ -57,18 +46,18 @@ void *transport_zmq_context(struct zmq_handler **out)
     struct zmq_handler *handler = NULL;
     if (shared.users != 0 && ls_forked_since(shared.forks))
         return NULL;
-    take_shared();
+    ls_brief_lock(&shared.lock);
     const bool none = shared.users == 0;
     if (!none)
         shared.users++;
     void *zctx = shared.zctx;
     *out = shared.handler;
-    let_go_of_shared();
+    ls_brief_unlock(&shared.lock);
     if (!none)
         return zctx;
     if (!make(&made, &handler))
         return NULL;
-    take_shared();
+    ls_brief_lock(&shared.lock);
     const bool first = shared.users == 0;
     if (first) {
         shared.forks = ls_forks_now();
@@ -78,7 +67,7 @@ void *transport_zmq_context(struct zmq_handler **out)
     shared.users++;
     zctx = shared.zctx;
     *out = shared.handler;
-    let_go_of_shared();
+    ls_brief_unlock(&shared.lock);
     if (!first)
         terminate(made, handler);
     return zctx;
@@ -86,7 +75,7 @@ void *transport_zmq_context(struct zmq_handler **out)
 
 void transport_zmq_context_release(void)
 {
-    take_shared();
+    ls_brief_lock(&shared.lock);
     void *last = NULL;
     struct zmq_handler *handler = NULL;
     if (--shared.users == 0) {
@@ -95,7 +84,7 @@ void transport_zmq_context_release(void)
         shared.zctx = NULL;
         shared.handler = NULL;
     }
-    let_go_of_shared();
+    ls_brief_unlock(&shared.lock);
     if (last != NULL)
         terminate(last, handler);
 }
@@ -104,29 +93,29 @@ void transport_zmq_inproc_add(struct zmq_transport *t)
 {
     if (strncmp(t->bound, "inproc://", 9) != 0)
         return;
-    take_shared();
+    ls_brief_lock(&shared.lock);
     t->next_inproc = shared.inproc;
     shared.inproc = t;
-    let_go_of_shared();
+    ls_brief_unlock(&shared.lock);
 }
 
 void transport_zmq_inproc_remove(struct zmq_transport *t)
 {
-    take_shared();
+    ls_brief_lock(&shared.lock);
     struct zmq_transport **at = &shared.inproc;
     while (*at != NULL && *at != t)
         at = &(*at)->next_inproc;
     if (*at != NULL)
         *at = t->next_inproc;
-    let_go_of_shared();
+    ls_brief_unlock(&shared.lock);
 }
 
 bool transport_zmq_inproc_has(const char *endpoint)
 {
-    take_shared();
+    ls_brief_lock(&shared.lock);
     const struct zmq_transport *t = shared.inproc;
     while (t != NULL && strcmp(t->bound, endpoint) != 0)
         t = t->next_inproc;
-    let_go_of_shared();
+    ls_brief_unlock(&shared.lock);
     return t != NULL;
 }
