@@ -299,6 +299,58 @@ TEST(a_leaf_dials_its_hub_alone)
     assert_all_heard(&c);
 }
 
+static void wait_for_three(void *arg)
+{
+    static const uint32_t members[] = {1, 2, 3};
+    struct member *m = arg;
+    struct ls_node_options options;
+    ls_node_options_init(&options);
+    options.id = 1;
+    options.bind = "tcp://127.0.0.1:21501";
+    options.world_size = 3;
+    options.members = members;
+    options.runtime = m->runtime;
+    m->status = ls_node_create(&m->node, &options);
+    if (m->status == LS_OK)
+        m->status = ls_node_start(m->node);
+    (void)snprintf(m->text, sizeof m->text, "%s", ls_error_text());
+    ls_node_destroy(&m->node);
+}
+
+/* One of three comes, fails, and leaves. */
+static void fail_at_once(struct net *net)
+{
+    static const char *const attach[] = {"tcp://127.0.0.1:21501"};
+    struct member first = {.runtime = ls_host_runtime(net->hosts[1])};
+    struct ls_node_options options;
+    ls_node *second = NULL;
+    ls_node_options_init(&options);
+    options.id = 2;
+    options.role = "learner";
+    options.bind = "tcp://127.0.0.1:21502";
+    options.attach = attach;
+    options.n_attach = 1;
+    options.world_size = 2;
+    options.runtime = ls_host_runtime(net->hosts[2]);
+    assert_ok(ls_node_create(&second, &options));
+    first.index = 1;
+    assert_ok(ls_thread_spawn(first.runtime, &first.thread, "first",
+                              wait_for_three, &first));
+    assert_ok(ls_node_start(second));
+    ls_node_stop(second, LS_EIO);
+    ls_node_destroy(&second);
+    assert_ok(ls_thread_join(&first.thread, LS_FOREVER));
+    assert_int_equal(first.status, LS_EUNREACHABLE);
+    assert_non_null(strstr(first.text, "missing: node 2, 3; "
+                                       "node 2 (learner) was here, and left "
+                                       "with LS_EIO"));
+}
+
+TEST(who_came_and_left_before_the_world_was_formed_is_named_with_its_reason)
+{
+    net_run(NULL, fail_at_once);
+}
+
 static void cut_a_while(struct cluster *c);
 
 TEST(who_listens_by_a_glob_hears_the_same)

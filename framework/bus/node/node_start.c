@@ -214,6 +214,24 @@ static void name_missing(ls_node *node, const char *before, struct text *text)
     }
 }
 
+/* Who was here and has gone, and why: it may be why the others wait. Lock
+ * held. */
+static void name_ended(ls_node *node, struct text *text)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < node->world.n && n < MAX_SILENT; i++) {
+        const struct member *member = node->world.at[i];
+        if (!member_has_ended(member) || membership_has(member))
+            continue;
+        append(text, "; node %" PRIu32 "%s was here, and %s", member->id,
+               member->as_role,
+               member->state == LS_MEMBER_LOST ? "is lost" : "left with ");
+        if (member->state == LS_MEMBER_LEFT)
+            append(text, "%s", ls_status_name(member->reason));
+        n++;
+    }
+}
+
 struct silent {
     char endpoint[LS_ENDPOINT_MAX + 1];
     char refusal[192];
@@ -302,6 +320,7 @@ static int not_formed(ls_node *node, bool hopeless)
     const size_t ready = n_formed(node);
     const bool alone = membership_n_ready(&node->world) == 0;
     name_missing(node, " missing: ", &text);
+    name_ended(node, &text);
     const size_t n = silent_links(node, silent, MAX_SILENT);
     char refusal[sizeof node->refusals.last], hint[sizeof node->world.hint];
     memcpy(refusal, node->refusals.last, sizeof refusal);

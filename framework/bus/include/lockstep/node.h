@@ -168,8 +168,9 @@ LS_MUST_USE LS_API int ls_node_create(ls_node **out,
  * all that the others emit. Handlers may run before this returns.
  * Errors: LS_EADDRINUSE; LS_EINVAL the endpoint cannot be bound;
  *         LS_EUNREACHABLE the world was not formed within start_timeout_ms:
- *         the text names the nodes that are missing, the addresses that did not
- *         answer, and those that were refused and why; LS_EEXIST a living node
+ *         the text names the nodes that are missing, those that were here and
+ *         have gone, and why, the addresses that did not answer, and those that
+ *         were refused and why; LS_EEXIST a living node
  *         has this id: the text names both endpoints; LS_EMISMATCH the only
  *         answers came from another job, version or configuration, or its
  *         certificate, here, at an address of `attach`, or at one of `members`,
