@@ -82,6 +82,21 @@ struct learner_totals render_learners(const struct render *self)
         .overlap = load > 0 ? (double)overlap / (double)load : 0.0};
 }
 
+const struct report_metrics *render_learned(const struct render *self)
+{
+    const struct report *best = &self->nodes[self->lead].last;
+    int64_t most = 0;
+    for (size_t i = 0; i < self->plan->n_nodes; i++) {
+        const struct report *report = &self->nodes[i].last;
+        if (self->plan->nodes[i].role != PLAN_LEARNER ||
+            report->metrics.size == 0 || report->trained <= most)
+            continue;
+        most = report->trained;
+        best = report;
+    }
+    return &best->metrics;
+}
+
 struct totals render_totals(const struct render *self)
 {
     const int64_t now =

@@ -74,8 +74,12 @@ static void put_learner(render *self, const struct report *report)
         return;
     }
     const struct learner_totals totals = render_learners(self);
+    const struct report_metrics *const told = render_learned(self);
     ls_write_string(self->json, "learner");
-    ls_write_map(self->json, 7);
+    ls_write_map(self->json, 8);
+    ls_write_string(self->json, "info");
+    ls_write_map(self->json, 1);
+    json_msgpack(self->json, "learner", told->bytes, told->size);
     json_int(self->json, "iterations", totals.iterations);
     json_int(self->json, "ranks", (int64_t)plan_ranks(self->plan));
     json_int(self->json, "policy_only", totals.policy_only);

@@ -64,6 +64,9 @@ struct learner_totals {
     double overlap; /* of the loading: while a learner trained. 0 to 1 */
 };
 struct learner_totals render_learners(const struct render *render);
+/* What learn() reported last in a service job: to the learner that has learned
+ * most, or, if none has lived to say it, what it told the coordinator. */
+const struct report_metrics *render_learned(const struct render *render);
 
 /* Events as JSON lines. */
 void render_json_report(render *render, size_t index,

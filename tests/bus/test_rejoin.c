@@ -89,7 +89,8 @@ TEST(a_world_in_pieces_becomes_one_again)
 
 TEST(one_that_nobody_hears_rejoins_alone)
 {
-    const struct severed_plan plan = plan_of(3, LS_TOPOLOGY_MESH);
+    struct severed_plan plan = plan_of(3, LS_TOPOLOGY_MESH);
+    plan.silence_ms = 1500; /* the others must hear each other all the time */
     struct severed_world *world = severed_start(&plan);
     severed_reset(&world->at[2].link, LINK_HOLDS); /* it hears the others */
     for (size_t i = 0; i < 2; i++)

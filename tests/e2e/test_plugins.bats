@@ -46,6 +46,26 @@ solves() {
     [ "$status" -eq 0 ]
 }
 
+@test "two policies in one learner, each from what it has done itself" {
+    local job as
+    for job in in_step service; do
+        for as in processes threads sim; do
+            run --separate-stderr "$LOCKSTEP" run $job.yaml --as $as --json \
+                --fresh --set plugin=nim --set stop.env_step=60000 \
+                --set evaluator.solved=2
+            [ "$status" -eq 1 ] # no return is more than 1
+            last_line "$output"
+            [ "$(field return)" = 1.0 ]
+            # At first it is a third; from all, or all but one of six.
+            [[ $(field first) == @(1.0|0.83*) ]]
+            [[ $(field second) == @(1.0|0.83*) ]]
+        done
+    done
+    "$LOCKSTEP" export out/outside/latest --out both.safetensors
+    grep -q '"first"' both.safetensors
+    grep -q '"second"' both.safetensors
+}
+
 @test "what a plugin does not take is said, with the key" {
     run --separate-stderr "$LOCKSTEP" run in_step.yaml --set plugin=grid \
         --set env.size=9 --as threads

@@ -8,17 +8,22 @@ struct shown {
     render *render;
 };
 
-static void show(struct shown *shown, unsigned lives)
+static void show_job(struct shown *shown, const char *job, unsigned lives)
 {
     stop_clock();
     clock_ns = 1000 * LS_NS_PER_S;
-    read_good(&shown->plan, FIVE);
+    read_good(&shown->plan, job);
     assert_ok(render_create(&shown->render, &shown->plan, true,
                             shown->plan.n_nodes, &runtime));
     render_run(shown->render,
                &(struct render_run){.folder = "out", .lives = lives});
     const struct report started = report_of(0, REPORT_STARTED);
     render_report(shown->render, 0, &started);
+}
+
+static void show(struct shown *shown, unsigned lives)
+{
+    show_job(shown, FIVE, lives);
 }
 
 static void hide(struct shown *shown)
@@ -70,5 +75,39 @@ TEST(the_times_of_a_learner_are_means_over_what_it_learned_itself)
     done.train_ns = 50 * LS_NS_PER_MS;
     render_report(shown.render, 0, &done);
     assert_float_equal(render_learners(shown.render).train_ms, 5, 0);
+    hide(&shown);
+}
+
+static void end_of(struct shown *shown, size_t index, int64_t trained,
+                   const char *told)
+{
+    struct report done = report_of((uint32_t)index, REPORT_DONE);
+    done.trained = trained;
+    report_set_metrics(&done, told, strlen(told));
+    render_report(shown->render, index, &done);
+}
+
+static void assert_learned(const struct shown *shown, const char *told)
+{
+    const struct report_metrics *const is = render_learned(shown->render);
+    assert_int_equal(is->size, strlen(told));
+    assert_memory_equal(is->bytes, told, is->size);
+}
+
+TEST(what_a_service_job_learned_is_told_by_who_learned_most)
+{
+    struct shown shown = {.render = NULL};
+    show_job(&shown,
+             "job: j\nplugin: counter\nnodes:\n"
+             "  - {role: coordinator}\n  - {role: learner, count: 3}\n"
+             "  - {role: collector}\nstop: {env_step: 9}\n",
+             0);
+    assert_learned(&shown, "");
+    end_of(&shown, 0, 0, "the coordinator");
+    assert_learned(&shown, "the coordinator");
+    end_of(&shown, 1, 3, "a few");
+    end_of(&shown, 2, 5, "most");
+    end_of(&shown, 3, 9, ""); /* had no figures */
+    assert_learned(&shown, "most");
     hide(&shown);
 }

@@ -6,7 +6,8 @@
  * sections `env:` and `policy:`. The framework allocates the state
  * (state_bytes, zeroed, aligned for any type) and calls init once before and
  * fini once after everything else. One thread at a time uses a state; a process
- * may hold many states. nodes/plugins/cartpole is the example to copy.
+ * may hold many states. nodes/plugins/cartpole is the example to copy; where
+ * several policies are learned, docs/examples/plugins/nim.c.
  *
  * Functions that return int return LS_OK, or a negative status with a sentence
  * left by ls_error(); the node then fails with both. All functions of a table

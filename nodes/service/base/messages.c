@@ -166,15 +166,18 @@ static const struct ls_field learner_work_message_fields[] = {
     {"task_info", LS_FIELD_RECORD, .record = &learner_work_info}};
 MESSAGE(CALL_LEARNER_START, learner_work)
 
-/* A map of a name to a number: the names are the plugin's own. */
-static void write_values(const void *at, ls_writer *out)
+void learner_values_write(const struct learner_info *info, ls_writer *out)
 {
-    const struct learner_info *info = at;
     ls_write_map(out, (uint32_t)info->n_values);
     for (size_t i = 0; i < info->n_values; i++) {
         ls_write_string(out, info->values[i].name);
         ls_write_double(out, info->values[i].value);
     }
+}
+
+static void write_values(const void *at, ls_writer *out)
+{
+    learner_values_write(at, out);
 }
 
 static int read_values(void *at, const ls_value *values)

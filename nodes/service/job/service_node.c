@@ -198,6 +198,19 @@ int service_node_run(void *base)
     return status;
 }
 
+void service_node_values(struct report *report, const struct learner_info *info)
+{
+    ls_writer *writer = NULL;
+    const void *data;
+    size_t size;
+    if (info->n_values == 0 || ls_writer_create(&writer) != LS_OK)
+        return;
+    learner_values_write(info, writer);
+    if (ls_writer_bytes(writer, &data, &size) == LS_OK)
+        report_set_metrics(report, data, size);
+    ls_writer_destroy(&writer);
+}
+
 void service_node_close(struct service_node *node)
 {
     store_close(&node->store);

@@ -5,6 +5,7 @@
 #ifndef LOCKSTEP_SERVICE_NODE_H
 #define LOCKSTEP_SERVICE_NODE_H
 
+#include "messages.h"
 #include "service_options.h"
 #include "work.h"
 
@@ -30,6 +31,10 @@ LS_MUST_USE int service_node_open(struct service_node *node, ls_task *task,
  * coordinator may come back. Errors: those of ls_task_run(). */
 LS_MUST_USE int service_node_run(void *base);
 void service_node_close(struct service_node *node);
+
+/* What learn() reported last, for the summary; none: nothing. */
+void service_node_values(struct report *report,
+                         const struct learner_info *info);
 
 /* Remove the data that is left in the folder of the run: nobody asks for what
  * an earlier life of the coordinator has heard of. Errors: those of

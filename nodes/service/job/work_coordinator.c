@@ -25,6 +25,7 @@ struct work {
     bool done;                /* nobody will go on with this job */
     char weights[REPORT_PATH_MAX];
     char unsaved[REPORT_UNSAVED_MAX];
+    struct learner_info info; /* the last one that came */
 };
 
 static void destroy(void *work)
@@ -94,6 +95,13 @@ static void fill(struct work *self, struct report *out)
         out->staleness = figures.replay.staleness_mean;
     if (isfinite(figures.eval_value))
         out->eval_value = figures.eval_value;
+    service_node_values(out, &self->info);
+}
+
+static void on_info(void *work, const struct learner_info *info)
+{
+    struct work *self = work;
+    self->info = *info;
 }
 
 static void tell(struct work *self, struct report *report)
@@ -221,6 +229,7 @@ static int create_coordinator(struct work *self)
         .each_data = store_files_each,
         .watch = self->base.watch,
         .evaluated = on_evaluated,
+        .info = on_info,
         .ended = on_ended,
         .self = self};
     const int status = service_node_journal(plan, journal, sizeof journal);

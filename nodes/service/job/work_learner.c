@@ -216,6 +216,7 @@ static void report(void *work, struct report *out)
     out->train_ns = figures.train_ns;
     out->overlap_ns = figures.overlap_ns;
     out->trained = figures.iterations;
+    service_node_values(out, &figures.info);
 }
 
 static void close_service(void *work)

@@ -227,6 +227,7 @@ static void count_iteration(struct learner_service *service)
     service->current = NULL;
     service->iter++;
     service->figures.iterations++;
+    service->figures.info = batch->info;
     if (batch->request != NULL)
         answer_learn(service, batch);
     learner_answer_demand(service);

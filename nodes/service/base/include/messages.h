@@ -105,6 +105,10 @@ struct learner_info {
     } values[LEARNER_VALUES_MAX];
 };
 
+/* What learn() reported: a map of a name to a number. The names are the
+ * plugin's own. */
+void learner_values_write(const struct learner_info *info, ls_writer *out);
+
 /* learner_get_data_task: {task_id, attempt} → a demand, or the last info. It
  * is answered when the learner wants a batch, which may be while it trains on
  * the one before. */
