@@ -121,6 +121,108 @@ TEST(what_is_written_is_read_back)
     assert_int_equal(out.may_miss, -7);
 }
 
+/* Into a struct of nothing but this field. */
+static int read_alone(const struct ls_field *field, struct all *out,
+                      const struct bytes *bytes)
+{
+    ls_document *document = NULL;
+    int status = ls_document_read(&document, bytes->data, bytes->size, NULL);
+    assert_ok(status);
+    status = ls_field_read(field, out, ls_document_root(document));
+    ls_document_destroy(&document);
+    return status;
+}
+
+static struct bytes field_written(const struct ls_field *field,
+                                  const struct all *all)
+{
+    struct bytes bytes = {NULL, NULL, 0};
+    assert_ok(ls_writer_create(&bytes.writer));
+    ls_field_write(field, all, bytes.writer);
+    finish(&bytes);
+    return bytes;
+}
+
+TEST(a_field_alone_is_written_read_and_reset)
+{
+    struct all in = example(), empty;
+    memset(&empty, 0, sizeof empty);
+    for (size_t i = 0; i < all_record.n_fields; i++) {
+        const struct ls_field *field = &all_fields[i];
+        struct all out;
+        if (field->type == LS_FIELD_HAS) /* not on the wire */
+            continue;
+        memset(&out, 0, sizeof out);
+        struct bytes bytes = field_written(field, &in);
+        assert_ok(read_alone(field, &out, &bytes));
+        struct bytes again = field_written(field, &out);
+        assert_int_equal(again.size, bytes.size);
+        assert_memory_equal(again.data, bytes.data, bytes.size);
+        ls_field_reset(field, &out);
+        ls_writer_destroy(&again.writer);
+        again = field_written(field, &out);
+        ls_writer_destroy(&bytes.writer);
+        empty.may_miss = -7; /* its fallback */
+        bytes = field_written(field, &empty);
+        assert_int_equal(again.size, bytes.size);
+        assert_memory_equal(again.data, bytes.data, bytes.size);
+        ls_writer_destroy(&again.writer);
+        ls_writer_destroy(&bytes.writer);
+    }
+    ls_record_clear(&all_record, &in);
+}
+
+TEST(a_field_that_is_refused_stays_as_it_was)
+{
+    struct all in = example(), out = example();
+    in.whole = 101; /* the most is 100 */
+    in.real = -2.0;
+    for (size_t i = 1; i <= 2; i++) {
+        struct bytes bytes = field_written(&all_fields[i], &in);
+        assert_fails(read_alone(&all_fields[i], &out, &bytes), LS_EPROTO);
+        ls_writer_destroy(&bytes.writer);
+    }
+    struct bytes text = field_written(&all_fields[4], &in);
+    for (size_t i = 0; i < all_record.n_fields; i++)
+        if (all_fields[i].type != LS_FIELD_TEXT &&
+            all_fields[i].type != LS_FIELD_CHARS &&
+            all_fields[i].type != LS_FIELD_HAS)
+            assert_fails(read_alone(&all_fields[i], &out, &text), LS_EPROTO);
+    assert_true(out.truth && out.whole == -5 && out.real == 0.25);
+    assert_string_equal(out.text, "émile");
+    assert_int_equal(out.bytes.size, 2);
+    assert_int_equal(out.numbers.n, 1);
+    assert_int_equal(out.items.n, 1);
+    assert_true(out.point.x == 1.5f);
+    ls_writer_destroy(&text.writer);
+    ls_record_clear(&all_record, &in);
+    ls_record_clear(&all_record, &out);
+}
+
+TEST(a_field_has_the_size_of_its_type)
+{
+    static const struct ls_field none = {.type = (enum ls_field_type)99};
+    static const size_t sizes[] = {sizeof(bool),
+                                   sizeof(int64_t),
+                                   sizeof(double),
+                                   sizeof(double),
+                                   sizeof(char *),
+                                   sizeof(struct ls_bytes),
+                                   sizeof(struct ls_numbers),
+                                   sizeof(struct ls_items),
+                                   sizeof(uint64_t),
+                                   sizeof(uint32_t),
+                                   8,
+                                   4,
+                                   sizeof(struct part),
+                                   3 * sizeof(struct part),
+                                   sizeof(struct part *),
+                                   sizeof(struct point)};
+    for (size_t i = 0; i < N_OF(sizes); i++)
+        assert_int_equal(ls_field_size(&all_fields[i]), sizes[i]);
+    assert_int_equal(ls_field_size(&none), 0);
+}
+
 TEST(the_bytes_are_a_map_in_the_order_of_the_table)
 {
     const struct part part = {2, "ab"};

@@ -55,6 +55,28 @@ TEST(a_window_keeps_the_last_values)
     assert_quantiles(&summary, wanted);
 }
 
+TEST(the_values_of_a_window_are_copied_the_oldest_first)
+{
+    ls_window *window;
+    double values[5] = {-1, -1, -1, -1, -1};
+    assert_ok(ls_window_create(&window, 3));
+    assert_int_equal(ls_window_values(window, values, 5), 0);
+    for (int i = 0; i < 2; i++)
+        ls_window_push(window, i);
+    assert_int_equal(ls_window_values(window, values, 5), 2);
+    assert_true(values[0] == 0 && values[1] == 1 && values[2] == -1);
+    for (int i = 2; i < 7; i++)
+        ls_window_push(window, i);
+    assert_int_equal(ls_window_values(window, values, 5), 3);
+    assert_true(values[0] == 4 && values[1] == 5 && values[2] == 6);
+    assert_true(values[3] == -1);
+    values[1] = -1;
+    assert_int_equal(ls_window_values(window, values, 1), 3); /* there are */
+    assert_true(values[0] == 4 && values[1] == -1);
+    assert_int_equal(ls_window_values(window, NULL, 0), 3);
+    ls_window_destroy(&window);
+}
+
 TEST(a_window_that_is_not_full_counts_what_it_holds)
 {
     const double values[] = {0, 1, 2, 3};

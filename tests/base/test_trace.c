@@ -98,6 +98,27 @@ TEST(a_full_ring_keeps_the_last_and_counts_the_others)
     ls_trace_destroy(&trace);
 }
 
+TEST(what_ended_last_comes_first)
+{
+    struct ls_trace_record records[64];
+    ls_trace *trace = new_trace(NULL, 64);
+    assert_int_equal(ls_trace_recent(trace, records, 64), 0);
+    for (uint64_t number = 1; number <= 100; number++) {
+        const struct ls_trace_record record = whole(number);
+        ls_trace_add(trace, &record);
+    }
+    assert_int_equal(ls_trace_recent(trace, records, 3), 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_whole(&records[i]);
+        assert_int_equal(records[i].number, 100 - i);
+    }
+    const size_t n = ls_trace_recent(trace, records, 64);
+    assert_in_range(n, 60, 64); /* as many as the ring is sure of */
+    assert_int_equal(records[n - 1].number, 101 - n);
+    assert_int_equal(ls_trace_recent(trace, records, 0), 0);
+    ls_trace_destroy(&trace);
+}
+
 TEST(a_ring_of_an_odd_size_is_refused)
 {
     static const size_t sizes[] = {1, 3, 65535, 2 * LS_TRACE_RECORDS_MAX};

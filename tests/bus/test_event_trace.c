@@ -79,6 +79,7 @@ TEST(both_sides_of_events_and_heartbeats_are_recorded)
     struct ls_node_options options = usual(1);
     options.trace = traces[0];
     ls_node *one = create(&options);
+    assert_ptr_equal(ls_node_trace(one), traces[0]);
     assert_ok(ls_node_open(one));
     options = usual(2);
     const char *attach = ls_node_endpoint(one);

@@ -224,3 +224,36 @@ TEST(interrupt_wakes_with_its_status)
     ls_node_interrupt(w->a, LS_OK);
     waiting_end(w);
 }
+
+static void count_wakes(void *self)
+{
+    ++*(int *)self;
+}
+
+static void count_two(void *self)
+{
+    *(int *)self += 2;
+}
+
+TEST(who_watches_is_woken_by_each_interrupt)
+{
+    int first = 0, second = 0;
+    struct waiting *w = waiting_start();
+    assert_ok(ls_node_on_interrupt(w->a, count_wakes, &first));
+    assert_ok(ls_node_on_interrupt(w->a, count_wakes, &second));
+    ls_node_interrupt(w->a, LS_ECANCELED);
+    assert_int_equal(first, 1);
+    assert_int_equal(second, 1);
+    assert_fails(ls_node_interrupted(w->a), LS_ECANCELED);
+    assert_ok(ls_node_on_interrupt(w->a, count_two, &first)); /* in place */
+    assert_ok(ls_node_on_interrupt(w->a, NULL, &second));
+    assert_ok(ls_node_on_interrupt(w->a, NULL, &second)); /* nobody's */
+    ls_node_interrupt(w->a, LS_OK);
+    assert_int_equal(first, 3);
+    assert_int_equal(second, 1);
+    assert_ok(ls_node_interrupted(w->a));
+    assert_ok(ls_node_on_interrupt(w->a, NULL, &first));
+    ls_node_interrupt(w->a, LS_OK);
+    assert_int_equal(first, 3);
+    waiting_end(w);
+}

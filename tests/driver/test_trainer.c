@@ -181,6 +181,44 @@ TEST(evaluation_is_every_so_many_epochs)
     assert_string_equal(plan.of[0].calls, "TEBsbeEBsbVveEBsbet");
 }
 
+/* Where it is: "epoch.batch/batches" of each. */
+static int follow(void *self, ls_trainer *trainer)
+{
+    char *text = self;
+    const ls_learner_info *figures = ls_trainer_figures(trainer);
+    const size_t n = strlen(text);
+    CHECK(ls_learner_info_get(figures, "loss") >= 0.0);
+    (void)snprintf(text + n, 64 - n, "%u.%u/%u ",
+                   (unsigned)ls_trainer_epoch(trainer),
+                   (unsigned)ls_trainer_batch(trainer),
+                   (unsigned)ls_trainer_batches(trainer));
+    return LS_OK;
+}
+
+static int train_and_follow(void *self, ls_driver *driver)
+{
+    char(*texts)[64] = self;
+    const struct ls_trainer_callbacks callbacks = {
+        .after_batch = follow, .self = texts[ls_driver_rank(driver)]};
+    struct ls_trainer_result result;
+    TRY(line_setup(driver, &line_ops));
+    return ls_trainer_run(driver,
+                          &(struct ls_trainer_options){.data = &line_data,
+                                                       .epochs = 2,
+                                                       .batch_size = 10,
+                                                       .callbacks = &callbacks,
+                                                       .n_callbacks = 1},
+                          &result);
+}
+
+TEST(a_callback_knows_its_batch_and_what_came_of_it)
+{
+    char texts[RANKS][64] = {""};
+    assert_ok(run_threads(2, train_and_follow, texts));
+    for (int i = 0; i < 2; i++)
+        assert_string_equal(texts[i], "0.0/2 0.1/2 1.0/2 1.1/2 ");
+}
+
 /* What is learned ---------------------------------------------------------- */
 
 TEST(a_model_learns)

@@ -207,6 +207,36 @@ TEST(an_abort_wakes_the_waiter)
     destroy_cluster(&cluster);
 }
 
+static void abort_and_discard(struct member *member)
+{
+    ls_barrier_abort(member->barrier, LS_ECANCELED);
+    ls_barrier_discard(member->barrier);
+    wait_long(member);
+}
+
+static void wait_twice(struct member *member)
+{
+    wait_long(member);
+    member->infos[1].epoch = member->status == LS_EABORTED; /* the first */
+    wait_long(member);
+}
+
+TEST(an_abort_that_is_discarded_has_ended_its_epoch_all_the_same)
+{
+    struct cluster cluster;
+    create_cluster(&cluster, 3, LS_TOPOLOGY_MESH);
+    void (*const acts[])(struct member *) = {wait_twice, wait_twice,
+                                             abort_and_discard};
+    do_each(&cluster, acts);
+    check_all_ok(&cluster);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(cluster.members[i].infos[1].epoch, 1);
+    ls_barrier_discard(cluster.members[0].barrier); /* nothing is there */
+    do_all(&cluster, wait_long);
+    check_all_ok(&cluster);
+    destroy_cluster(&cluster);
+}
+
 static void stop_first(struct member *member)
 {
     ls_node_stop(member->cluster->members[0].node, LS_OK);

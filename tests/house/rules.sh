@@ -112,6 +112,18 @@ find framework middleware nodes -name '*.c' -print0 |
         { body = /^\{/ }' |
     breach 'a public function that makes something begins with *out = NULL'
 
+# Each promise is shown by a test, or at least used by one.
+promised() {
+    find framework middleware nodes -path '*/include/lockstep/*.h' -print0 |
+        xargs -0 cat | tr '\n' ' ' | grep -oE 'LS_API [^(;]*\bls_[a-z0-9_]+\(' |
+        sed -E 's/.*\b(ls_[a-z0-9_]+)\($/\1/' | sort -u
+}
+[ "$(promised | wc -l)" -gt 500 ] ||
+    echo 'no public functions are found' | breach 'of the headers'
+promised | comm -23 - <(find tests -name '*.[ch]' -exec cat {} + |
+    grep -oE '\bls_[a-z0-9_]+\b' | sort -u) |
+    breach 'a public function is in a test'
+
 # Paths that lead to something on this machine, and on another maybe not: below a
 # folder that not every system has, or out of this tree.
 everywhere=' bin boot dev etc lib lib64 media mnt opt proc run sbin srv sys tmp usr var '

@@ -643,6 +643,16 @@ TEST(tasks_are_where_they_are_placed_and_reports_beside_them)
     world_play(&world, 1, groups_body);
 }
 
+TEST(operations_have_names)
+{
+    static const char *const names[LS_JOB_N_OPS] = {
+        "init", "load", "epoch", "save", "upload", "download", "exit"};
+    for (int i = 0; i < LS_JOB_N_OPS; i++)
+        assert_string_equal(ls_job_operation_name((enum ls_job_operation)i),
+                            names[i]);
+    assert_string_equal(ls_job_operation_name(LS_JOB_N_OPS), "?");
+}
+
 static const char printed[] =
     "job reader on node 1, 2, 3, led by node 1\n"
     "  init      begin on node 1, 2, 3 (all)\n"

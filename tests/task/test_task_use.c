@@ -70,6 +70,31 @@ TEST(a_round_is_what_it_was_set_to)
     ls_task_destroy(&task);
 }
 
+static int counts_calls(ls_step *step, void *self)
+{
+    (void)step;
+    ++*(int *)self;
+    return LS_OK;
+}
+
+TEST(a_function_is_a_step_under_its_name)
+{
+    char name[] = "a name of its own";
+    int calls[2] = {0};
+    ls_task *task = task_plain();
+    assert_ok(ls_task_use_step(task, name, counts_calls, &calls[0]));
+    name[0] = '?'; /* copied */
+    assert_ok(ls_task_use_fn(task, counts_calls, &calls[1]));
+    ls_task_destroy(&task);
+    task = task_plain();
+    assert_ok(ls_task_use_step(task, "one", counts_calls, &calls[0]));
+    assert_ok(ls_task_use_fn(task, counts_calls, &calls[1]));
+    assert_ok(ls_task_run(task, 1));
+    assert_int_equal(calls[0], 1);
+    assert_int_equal(calls[1], 1);
+    ls_task_destroy(&task);
+}
+
 TEST(middleware_is_released_once)
 {
     int releases[4] = {0};

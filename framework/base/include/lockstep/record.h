@@ -179,7 +179,8 @@ LS_API size_t ls_field_size(const struct ls_field *field);
 /* Its value, without its key. */
 LS_API void ls_field_write(const struct ls_field *field, const void *data,
                            ls_writer *out);
-/* Replace it. After an error it is unchanged, unless it is a record or a list.
+/* Replace it. After an error it is unchanged, unless it is a record or a list,
+ * or its check has refused it.
  * Errors: LS_EPROTO; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_field_read(const struct ls_field *field, void *data,
                                      const ls_value *value);
