@@ -392,6 +392,10 @@ TEST(another_type_is_named)
     uint64_t whole = 0;
     double number = 0;
     const char *text = NULL;
+    bool truth = true;
+    assert_fails(ls_value_bool(ls_value_at(root, 0), &truth), LS_EPROTO);
+    assert_error_has("found an integer");
+    assert_true(truth);
     assert_fails(ls_value_int(root, &integer), LS_EPROTO);
     assert_error_has("found an array");
     assert_fails(ls_value_uint(ls_value_at(root, 0), &whole), LS_EPROTO);

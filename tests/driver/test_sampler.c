@@ -446,19 +446,59 @@ TEST(seed_and_shuffle_are_loaded)
 
 /* As a blob ---------------------------------------------------------------- */
 
-static void save(ls_sampler *sampler, const char *folder)
+static void write_blobs(const char *folder, ls_blobs *blobs)
 {
     struct ls_checkpoint_entry entry;
     ls_checkpoints *checkpoints;
-    ls_blobs *blobs;
-    assert_ok(ls_blobs_create(&blobs));
-    assert_ok(ls_sampler_add_blob(sampler, blobs, "sampler"));
-    assert_fails(ls_sampler_add_blob(sampler, blobs, "sampler"), LS_EEXIST);
     assert_ok(ls_checkpoints_open(
         &checkpoints,
         &(struct ls_checkpoints_options){.folder = folder, .node = "a"}));
     assert_ok(ls_checkpoints_write(checkpoints, 1, blobs, &entry));
     assert_ok(ls_checkpoints_close(&checkpoints));
+}
+
+static void save(ls_sampler *sampler, const char *folder)
+{
+    ls_blobs *blobs;
+    assert_ok(ls_blobs_create(&blobs));
+    assert_ok(ls_sampler_add_blob(sampler, blobs, "sampler"));
+    assert_fails(ls_sampler_add_blob(sampler, blobs, "sampler"), LS_EEXIST);
+    write_blobs(folder, blobs);
+    ls_blobs_destroy(&blobs);
+}
+
+static int size_of_text(void *self, uint64_t *out)
+{
+    *out = strlen(self);
+    return LS_OK;
+}
+
+static int save_text(void *self, ls_blob_sink *sink)
+{
+    return ls_blob_sink_add(sink, self, strlen(self));
+}
+
+static int load_nothing(void *self, ls_blob_source *source)
+{
+    (void)self;
+    (void)source;
+    return LS_OK;
+}
+
+/* What no sampler has written, under its name. */
+static void save_text_as_sampler(const char *folder)
+{
+    static const struct ls_blob_ops ops = {size_of_text, save_text,
+                                           load_nothing};
+    char text[] = "not a state";
+    ls_blobs *blobs;
+    assert_ok(ls_blobs_create(&blobs));
+    assert_ok(
+        ls_blobs_add(blobs, &(struct ls_blob){.name = "sampler",
+                                              .form = {LS_BLOB_BYTES, 1, {0}},
+                                              .ops = &ops,
+                                              .self = text}));
+    write_blobs(folder, blobs);
     ls_blobs_destroy(&blobs);
 }
 
@@ -512,6 +552,20 @@ TEST(a_checkpoint_keeps_where_a_sampler_is)
     ls_sampler_destroy(&first);
     ls_sampler_destroy(&second);
     ls_sampler_destroy(&other);
+    (void)snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
+TEST(a_blob_that_is_no_state_is_refused)
+{
+    char folder[] = "/tmp/lockstep-XXXXXX", command[64];
+    ls_sampler *sampler = make(&(struct ls_sampler_options){.length = 40});
+    assert_non_null(mkdtemp(folder));
+    save_text_as_sampler(folder);
+    assert_ok(ls_sampler_set_epoch(sampler, 3));
+    assert_fails(load(sampler, folder), LS_EPROTO);
+    assert_int_equal(ls_sampler_epoch(sampler), 3); /* as it was */
+    ls_sampler_destroy(&sampler);
     (void)snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
 }

@@ -571,7 +571,10 @@ static int report(void *self, ls_turn *turn)
 
 static int work(void *self, ls_turn *turn)
 {
+    static const struct ls_blob_form other = {LS_BLOB_F32, 1, {2}};
+    static const struct ls_blob_form none = {LS_BLOB_F32, 99, {2}};
     const struct site *site = self;
+    struct ls_blob_form found;
     void *memory;
     ls_runtime *runtime = ls_host_runtime(site->host);
     assert_ok(ls_turn_blob(turn, "gone", &number, &memory));
@@ -582,6 +585,11 @@ static int work(void *self, ls_turn *turn)
     *(int64_t *)memory = ls_turn_epoch(turn); /* stays: it is put out */
     assert_ok(ls_turn_blob(turn, "total", &number, &memory));
     *(int64_t *)memory += ls_turn_epoch(turn);
+    assert_int_equal(ls_turn_blob(turn, "total", &other, &memory),
+                     LS_EMISMATCH);
+    assert_int_equal(ls_turn_blob(turn, "", &number, &memory), LS_EINVAL);
+    assert_int_equal(ls_turn_blob(turn, "none", &none, &memory), LS_EINVAL);
+    assert_int_equal(ls_turn_form(turn, "none", &found), LS_ENOENT);
     ls_rest_until(runtime, ls_now(runtime) + 2500 * LS_NS_PER_MS);
     return LS_OK;
 }
@@ -671,8 +679,17 @@ static int act_compile(struct site *site)
     int status = ls_job_compile(site->job);
     if (status != LS_OK)
         return status;
+    const struct ls_job_task task = {.name = "late", .fn = report};
+    const void *data;
+    size_t size;
     assert_int_equal(ls_job_stop_on(site->job, "done"), LS_ESTATE);
     assert_error_has("is compiled");
+    assert_int_equal(ls_job_add(site->job, LS_JOB_EPOCH, &task), LS_ESTATE);
+    assert_int_equal(ls_job_share(site->job, "total", LS_JOB_SHARED),
+                     LS_ESTATE);
+    assert_int_equal(ls_job_output(site->job, 1, "scratch", &data, &size),
+                     LS_ENOENT); /* it has not run */
+    assert_error_has("no task on node 1 has put out scratch");
     return LS_OK;
 }
 

@@ -109,6 +109,9 @@ void reading_has_limits(const char *folder)
     longer[sizeof longer - 1] = '\0';
     assert_fails(ls_file_read(longer, 10, &data, &size), LS_ELIMIT);
     assert_fails(ls_folder_make(longer), LS_ELIMIT);
+    ls_file *file = (ls_file *)(void *)&file;
+    assert_fails(ls_file_open(&file, longer, LS_FILE_WRITE), LS_ELIMIT);
+    assert_null(file);
 }
 
 void parts_are_read_and_written_where_they_are(const char *folder)

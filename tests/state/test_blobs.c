@@ -219,6 +219,27 @@ TEST(a_blob_is_packed_and_unpacked_in_memory)
     assert_error_has("the blob b: 9 bytes");
 }
 
+static int save_more(void *self, ls_blob_sink *sink)
+{
+    const int status = ls_blob_sink_add(sink, self, 2);
+    return status == LS_OK ? ls_blob_sink_add(sink, self, 2) : status;
+}
+
+TEST(a_blob_has_no_more_bytes_than_it_said)
+{
+    static const struct ls_blob_ops ops = {three_bytes, save_more, load_text};
+    char text[] = "abcd";
+    const struct ls_blob bytes = {.name = "b",
+                                  .form = {LS_BLOB_BYTES, 1, {0}},
+                                  .ops = &ops,
+                                  .self = text};
+    void *data = &data;
+    size_t size;
+    assert_fails(ls_blob_pack(&bytes, &data, &size), LS_ELIMIT);
+    assert_error_has("the blob b");
+    assert_ptr_equal(data, &data);
+}
+
 TEST(a_blob_that_fails_is_not_packed)
 {
     static const struct ls_blob_ops ops = {three_bytes, nothing, take_nothing};

@@ -238,6 +238,12 @@ TEST(all_entries_are_listed)
     put(vault, "z", "");
     assert_fails(ls_vault_each(vault, note_name, names), LS_ECANCELED);
     ls_vault_close(&vault);
+    char gone[512];
+    in_folder(place, "gone", gone);
+    OK(ls_vault_open(&vault, &(struct ls_vault_options){.folder = gone}));
+    assert_int_equal(rmdir(gone), 0);
+    assert_fails(ls_vault_each(vault, note_name, names), LS_ENOENT);
+    ls_vault_close(&vault);
 }
 
 /* ---- shards ------------------------------------------------------------ */
