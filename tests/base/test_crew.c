@@ -14,7 +14,7 @@ struct called {
     ls_crew *crew;
     struct gate gate; /* of who holds */
     int n[N];
-    bool moved; /* one was called on the thread of another */
+    bool moved[N]; /* called on the thread of another */
     char name[N][16];
 };
 
@@ -28,7 +28,7 @@ static void note_call(void *self, size_t member)
         calls_of = member + 1;
         (void)prctl(PR_GET_NAME, called->name[member]);
     }
-    called->moved = called->moved || calls_of != member + 1;
+    called->moved[member] = called->moved[member] || calls_of != member + 1;
 }
 
 static void create(struct called *called, size_t n, ls_crew_fn *fn)
@@ -56,7 +56,8 @@ TEST(all_are_called_each_on_a_thread_of_its_own)
         for (size_t k = 0; k < N; k++)
             assert_int_equal(called.n[k], i + 1); /* when it returns */
     }
-    assert_false(called.moved);
+    for (size_t k = 0; k < N; k++)
+        assert_false(called.moved[k]);
     assert_int_equal(calls_of, 1); /* here */
     for (size_t k = 1; k < N; k++) {
         char name[32];
