@@ -1,6 +1,7 @@
 /* Channels: control messages between members. */
 #include "lockstep/channel.h"
 
+#include "channels.h"
 #include "test.h"
 #include "world_fixture.h"
 
@@ -304,6 +305,31 @@ TEST(members_are_told)
     assert_reaches(&talk->ends[0].members, 2);
     assert_int_equal(talk->ends[0].member.state, LS_MEMBER_LEFT);
     assert_int_equal(talk->ends[0].member.reason, LS_EABORTED);
+    talk_end(talk);
+}
+
+/* What comes between its opening and the next look of the bus thread, which an
+ * op of another channel holds. */
+TEST(a_new_channel_is_told_of_no_member_before_all_that_are_there)
+{
+    const struct ls_member ready = {.id = 2, .state = LS_MEMBER_READY};
+    struct talk *talk = talk_start(2, LS_TOPOLOGY_MESH);
+    struct end *end = &talk->ends[1];
+    struct end late = {.from = 0};
+    assert_reaches(&end->members, 1);
+    end->slow = true;
+    assert_ok(ls_channel_send(talk->ends[0].channel, 2, "x", 1));
+    assert_reaches(&end->messages, 1);
+    counter_init(&late.members);
+    assert_ok(ls_channel_open(&late.channel, end->node, "late", &ops, &late));
+    channels_member(end->node, &ready);
+    assert_int_equal(counter_get(&late.members), 0);
+    counter_add(&end->may_leave, 1);
+    assert_reaches(&late.members, 1);
+    assert_int_equal(late.member.id, 1);
+    ls_channel_close(&late.channel);
+    assert_int_equal(counter_get(&late.members), 1);
+    counter_fini(&late.members);
     talk_end(talk);
 }
 

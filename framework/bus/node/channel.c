@@ -278,9 +278,10 @@ static void tell_all(ls_node *node,
     ls_mutex_unlock(&node->router.lock);
 }
 
+/* One that is new is told of all that are ready, soon. */
 static void tell_member(const ls_channel *channel, const void *member)
 {
-    if (channel->ops->member != NULL)
+    if (channel->told && channel->ops->member != NULL)
         channel->ops->member(channel->self, member);
 }
 
