@@ -590,46 +590,51 @@ static int find_one(struct emit *e)
 
 /* ---- local ------------------------------------------------------------- */
 
-static int local_message(struct emit *e, struct message **out)
+static int try_room(struct emit *e, int64_t deadline, struct message **out)
 {
-    ls_node *node = e->node;
-    struct message *message = message_take_one(node->pool);
-    void *copy = NULL;
-    const bool small = e->in->size <= sizeof message->small;
-    if (message != NULL && e->payload == NULL && !small)
-        copy = malloc(e->in->size);
-    if (message == NULL || (e->payload == NULL && !small && copy == NULL)) {
-        if (message != NULL)
-            message_give_back_one(node->pool, message);
-        return ls_error(LS_ENOMEM, "no memory for an event of %zu bytes",
-                        e->in->size);
-    }
+    return dispatch_reserve(e->node, e->entry, e->in->size, deadline, out);
+}
+
+static int put_payload(struct emit *e, struct message *message)
+{
+    const size_t size = e->in->size;
     if (e->payload != NULL) {
         message->hint = payload_share(e->payload);
         message->owned = message->hint;
         message->release = payload_released;
         message->event.data = payload_data(e->payload);
-    } else {
-        message->owned = copy;
-        message->event.data = small ? message->small : copy;
-        if (e->in->size != 0)
-            memcpy(small ? message->small : copy, e->in->data, e->in->size);
+        return LS_OK;
     }
-    message->local = true;
-    message->held_bytes = message->event.size = e->in->size;
-    message->entry = e->entry;
-    message->event.name = e->entry->name;
-    message->event.origin = node->options.id;
-    message->event.incarnation = node->me.incarnation;
-    *out = message;
+    message->owned = malloc(size);
+    if (message->owned == NULL)
+        return ls_error(LS_ENOMEM, "no memory for an event of %zu bytes", size);
+    memcpy(message->owned, e->in->data, size);
+    message->event.data = message->owned;
     return LS_OK;
 }
 
-static int local_room(struct emit *e)
+/* Room for it, and the message that is to take that. */
+static int local_message(struct emit *e, struct message **out)
 {
-    int status = dispatch_reserve(e->node, e->in->size, false, LS_NOW);
+    int status = try_room(e, LS_NOW, out);
     if (status == LS_EAGAIN && e->wait)
-        status = dispatch_reserve(e->node, e->in->size, true, deadline_of(e));
+        status = try_room(e, deadline_of(e), out);
+    if (status != LS_OK || e->in->size <= DISPATCH_SHORT)
+        return status;
+    status = put_payload(e, *out);
+    if (status != LS_OK)
+        dispatch_give_up(e->node, *out);
+    return status;
+}
+
+/* To nobody but this node, and short. */
+static int emit_here(struct emit *e)
+{
+    const struct ls_emission *in = e->in;
+    int status = dispatch_emit(e->node, e->entry, in->data, in->size, LS_NOW);
+    if (status == LS_EAGAIN && e->wait)
+        status = dispatch_emit(e->node, e->entry, in->data, in->size,
+                               deadline_of(e));
     return status;
 }
 
@@ -637,25 +642,23 @@ int emit_both(struct emit *e, bool local, bool remote)
 {
     ls_node *node = e->node;
     struct message *message = NULL;
+    local = local && events_here(node, e->entry);
+    if (local && !remote && e->in->size <= DISPATCH_SHORT)
+        return emit_here(e);
     /* A large one may lie in a block, then it need not be kept. */
     int status = remote && e->in->size >= BLOCK_LEAST_BYTES
                      ? LS_OK
                      : emit_keep_payload(e);
-    local = local && events_here(node, e->entry);
     if (status == LS_OK && local)
         status = local_message(e, &message);
-    if (status == LS_OK && local)
-        status = local_room(e);
     if (status == LS_OK && remote) {
         status = e->how->send(e);
         if (status != LS_OK && local)
-            dispatch_give_up(node, e->in->size);
+            dispatch_give_up(node, message);
     }
     if (status == LS_OK && local) {
         message->event.sequence = e->sequence;
-        dispatch_fill(node, message);
-    } else if (message != NULL) {
-        message_give_back_one(node->pool, message);
+        dispatch_fill(node, message, e->in->data);
     }
     return status;
 }

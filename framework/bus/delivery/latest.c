@@ -157,7 +157,7 @@ int latest_queue(ls_node *node, struct event_entry *entry, bool anew)
     message->event.name = entry->name;
     message->event.origin = node->options.id;
     message->event.incarnation = node->me.incarnation;
-    dispatch_fill(node, message);
+    dispatch_append(node, message);
     return LS_OK;
 }
 

@@ -1,6 +1,8 @@
 /* The dispatch thread: runs handlers, one at a time, in the order in which
  * messages came. It takes the whole queue at once and gives the messages back
- * in batches, so that a message costs a fraction of a lock. */
+ * in batches, so that a message costs a fraction of a lock. Short events of the
+ * node itself that follow each other share a message, as those of a batch from
+ * elsewhere do: then one costs the lock that it is queued under. */
 #include "bus.h"
 #include "event_trace.h"
 
@@ -14,10 +16,14 @@
 #define RELEASE_EVERY 64
 #define RELEASE_BYTES (128u << 10)
 
+/* For the payloads of many local events in close succession. */
+#define PAGE_BYTES 4096
+
 int dispatch_init(ls_node *node)
 {
     struct dispatch *d = &node->dispatch;
     message_list_init(&d->queue);
+    message_list_init(&d->spare);
     message_list_init(&d->held);
     d->mark = ls_trace_mark_open(node->options.trace);
     int status = ls_mutex_init(&d->lock, node->runtime);
@@ -35,6 +41,9 @@ void dispatch_fini(ls_node *node)
                      node->options.id);
     ls_trace_mark_close(&node->dispatch.mark);
     message_give_back(node->pool, &node->dispatch.queue);
+    message_give_back(node->pool, &node->dispatch.spare);
+    while (node->dispatch.n_pages != 0)
+        free(node->dispatch.pages[--node->dispatch.n_pages]);
     ls_cond_fini(&node->dispatch.room);
     ls_cond_fini(&node->dispatch.filled);
     ls_mutex_fini(&node->dispatch.lock);
@@ -114,11 +123,19 @@ static void unlock_and_wake(struct dispatch *d)
         ls_cond_signal(&d->filled);
 }
 
+/* Nothing joins what is not the last. */
+static void append(struct dispatch *d, struct message *message)
+{
+    message_list_append(&d->queue, message);
+    d->batch.message = NULL;
+}
+
 void dispatch_add(ls_node *node, struct message_list *list)
 {
     struct dispatch *d = &node->dispatch;
     ls_mutex_lock(&d->lock);
     message_list_splice(&d->queue, list);
+    d->batch.message = NULL;
     if (d->queue.n > d->peak)
         d->peak = d->queue.n;
     unlock_and_wake(d);
@@ -132,15 +149,16 @@ static bool has_room(const ls_node *node, size_t bytes)
             local->bytes + bytes <= node->options.window_bytes);
 }
 
-int dispatch_reserve(ls_node *node, size_t bytes, bool wait, int64_t deadline)
+/* Take room in the window of this node. Lock held, and let go of while it waits
+ * for some. */
+static int take_room(ls_node *node, size_t bytes, int64_t deadline)
 {
     struct dispatch *d = &node->dispatch;
     int status = LS_OK;
-    ls_mutex_lock(&d->lock);
     while (!has_room(node, bytes) && !d->closed && status == LS_OK) {
         status = atomic_load(&d->interrupted);
         if (status == LS_OK &&
-            (!wait || dispatch_is_current(node) ||
+            (deadline == LS_NOW || dispatch_is_current(node) ||
              ls_cond_wait(&d->room, &d->lock, deadline) != LS_OK))
             status = LS_EAGAIN;
     }
@@ -150,25 +168,185 @@ int dispatch_reserve(ls_node *node, size_t bytes, bool wait, int64_t deadline)
         d->local.messages++;
         d->local.bytes += bytes;
     }
-    ls_mutex_unlock(&d->lock);
+    return status;
+}
+
+/* waiting: local events, then. */
+static int not_taken(const ls_node *node, int status, uint64_t waiting)
+{
     if (status == LS_EAGAIN)
         return ls_error(status,
                         "node %u has no room for its own event: %llu of them "
                         "wait to be handled",
-                        node->options.id,
-                        (unsigned long long)node->dispatch.local.messages);
+                        node->options.id, (unsigned long long)waiting);
     if (status == LS_ECLOSED)
         return ls_error(status, "node %u is stopping", node->options.id);
-    if (status != LS_OK)
-        return ls_error(status, "the emit was interrupted");
+    if (status == LS_ENOMEM)
+        return ls_error(status, "no memory for an event");
+    return ls_error(status, "the emit was interrupted");
+}
+
+static void give_room(ls_node *node, size_t messages, size_t bytes)
+{
+    struct account *local = &node->dispatch.local;
+    local->messages -= messages;
+    local->bytes -= bytes;
+    ls_cond_broadcast(&node->dispatch.room);
+}
+
+/* A message for an event of this node, without its payload. Lock held. */
+static int take_local(ls_node *node, struct event_entry *entry, size_t size,
+                      struct message **out)
+{
+    struct message *message = message_take(node->pool, &node->dispatch.spare);
+    if (message == NULL) {
+        give_room(node, 1, size);
+        return LS_ENOMEM;
+    }
+    message->local = true;
+    message->held_bytes = size;
+    message->entry = entry;
+    message->event.name = entry->name;
+    message->event.origin = node->options.id;
+    message->event.incarnation = node->me.incarnation;
+    message->event.sequence = 0;
+    message->event.size = size;
+    *out = message;
     return LS_OK;
 }
 
-void dispatch_fill(ls_node *node, struct message *message)
+/* Whether the last message of the queue is a batch of this event. */
+static bool is_batch_of(const struct local_batch *batch,
+                        const struct event_entry *entry)
+{
+    return batch->message != NULL && batch->message->entry == entry;
+}
+
+/* As many as are released together: whoever waits for their room does not wait
+ * longer for it because they share a message. */
+static bool is_full(const struct local_batch *batch, size_t size)
+{
+    return batch->message->more + 1 >= RELEASE_EVERY ||
+           (size_t)(batch->end - batch->at) < WIRE_BATCH_LEAD + size;
+}
+
+/* Whether an event is the one after the last of a message. */
+static bool follows(const ls_node *node, const struct message *message,
+                    uint64_t sequence)
+{
+    const uint64_t first = message->event.sequence;
+    return message->event.incarnation == node->me.incarnation &&
+           sequence == (first == 0 ? 0 : first + message->more + 1);
+}
+
+/* Returns false: it is to have a message of its own. Lock held. */
+static bool join_batch(ls_node *node, const struct event_entry *entry,
+                       uint64_t sequence, const void *data, size_t size)
+{
+    struct dispatch *d = &node->dispatch;
+    struct message *message = d->batch.message;
+    if (!is_batch_of(&d->batch, entry) || is_full(&d->batch, size) ||
+        !follows(node, message, sequence))
+        return false;
+    d->batch.at += wire_batch_write(d->batch.at, data, size);
+    d->queue.n++;
+    message->more++;
+    message->held_messages = message->more + 1;
+    message->held_bytes += size;
+    return true;
+}
+
+static uint8_t *take_page(struct dispatch *d)
+{
+    return d->n_pages != 0 ? d->pages[--d->n_pages] : malloc(PAGE_BYTES);
+}
+
+static void give_back_page(void *page, void *hint)
+{
+    struct dispatch *d = hint;
+    ls_mutex_lock(&d->lock);
+    const bool keep = d->n_pages < DISPATCH_PAGES;
+    if (keep)
+        d->pages[d->n_pages++] = page;
+    ls_mutex_unlock(&d->lock);
+    if (!keep)
+        free(page);
+}
+
+/* Queue a message with a short payload, which others may join. After one that
+ * is full, more are likely to. Lock held. */
+static void begin_batch(ls_node *node, struct message *message,
+                        const void *data, size_t size)
+{
+    struct dispatch *d = &node->dispatch;
+    const bool many =
+        is_batch_of(&d->batch, message->entry) && is_full(&d->batch, size);
+    uint8_t *at = message->small, *end = at + sizeof message->small;
+    if (many && (message->owned = take_page(d)) != NULL) {
+        message->release = give_back_page;
+        message->hint = d;
+        at = message->owned;
+        end = at + PAGE_BYTES;
+    }
+    at += wire_batch_write(at, data, size);
+    message->event.data = at - size;
+    message->next_at = at;
+    append(d, message);
+    /* A gate may let one in, and hold the one before it. */
+    if (node->options.gate == NULL)
+        d->batch = (struct local_batch){message, at, end};
+}
+
+int dispatch_emit(ls_node *node, struct event_entry *entry, const void *data,
+                  size_t size, int64_t deadline)
+{
+    struct dispatch *d = &node->dispatch;
+    struct message *message = NULL;
+    ls_mutex_lock(&d->lock);
+    int status = take_room(node, size, deadline);
+    if (status == LS_OK && !join_batch(node, entry, 0, data, size)) {
+        status = take_local(node, entry, size, &message);
+        if (status == LS_OK)
+            begin_batch(node, message, data, size);
+    }
+    const uint64_t waiting = d->local.messages;
+    unlock_and_wake(d);
+    return status == LS_OK ? LS_OK : not_taken(node, status, waiting);
+}
+
+int dispatch_reserve(ls_node *node, struct event_entry *entry, size_t bytes,
+                     int64_t deadline, struct message **out)
 {
     struct dispatch *d = &node->dispatch;
     ls_mutex_lock(&d->lock);
-    message_list_append(&d->queue, message);
+    int status = take_room(node, bytes, deadline);
+    if (status == LS_OK)
+        status = take_local(node, entry, bytes, out);
+    const uint64_t waiting = d->local.messages;
+    ls_mutex_unlock(&d->lock);
+    return status == LS_OK ? LS_OK : not_taken(node, status, waiting);
+}
+
+void dispatch_fill(ls_node *node, struct message *message, const void *data)
+{
+    struct dispatch *d = &node->dispatch;
+    const size_t size = message->held_bytes;
+    ls_mutex_lock(&d->lock);
+    if (size > DISPATCH_SHORT)
+        append(d, message);
+    else if (join_batch(node, message->entry, message->event.sequence, data,
+                        size))
+        message_list_prepend(&d->spare, message);
+    else
+        begin_batch(node, message, data, size);
+    unlock_and_wake(d);
+}
+
+void dispatch_append(ls_node *node, struct message *message)
+{
+    struct dispatch *d = &node->dispatch;
+    ls_mutex_lock(&d->lock);
+    append(d, message);
     unlock_and_wake(d);
 }
 
@@ -178,7 +356,7 @@ int dispatch_offer(ls_node *node, struct message *message)
     ls_mutex_lock(&d->lock);
     const bool closed = d->closed;
     if (!closed)
-        message_list_append(&d->queue, message);
+        append(d, message);
     unlock_and_wake(d);
     if (!closed)
         return LS_OK;
@@ -186,14 +364,12 @@ int dispatch_offer(ls_node *node, struct message *message)
     return ls_error(LS_ECLOSED, "node %u has stopped", node->options.id);
 }
 
-void dispatch_give_up(ls_node *node, size_t bytes)
+void dispatch_give_up(ls_node *node, struct message *message)
 {
-    struct dispatch *d = &node->dispatch;
-    ls_mutex_lock(&d->lock);
-    d->local.messages--;
-    d->local.bytes -= bytes;
-    ls_cond_broadcast(&d->room);
-    ls_mutex_unlock(&d->lock);
+    ls_mutex_lock(&node->dispatch.lock);
+    give_room(node, 1, message->held_bytes);
+    ls_mutex_unlock(&node->dispatch.lock);
+    message_give_back_one(node->pool, message);
 }
 
 /* ---- handling ---------------------------------------------------------- */
@@ -207,11 +383,52 @@ static void unlink_listener(struct event_entry *entry, struct listener *gone)
         *at = gone->next;
 }
 
+static void call(ls_node *node, const struct listener *listener,
+                 const struct message *message)
+{
+    ls_error_clear();
+    const int64_t begin =
+        event_trace_handler(node, message->entry, &message->event);
+    const int status = listener->fn(listener->self, &message->event);
+    if (begin != 0)
+        event_trace_handled(node, message->entry, &message->event, begin);
+    if (status != LS_OK)
+        handler_failed(node, status, message->event.name, listener->label);
+    /* Nobody else writes it, so it need not be one operation. */
+    atomic_store_explicit(
+        &node->figures.handled,
+        atomic_load_explicit(&node->figures.handled, memory_order_relaxed) + 1,
+        memory_order_relaxed);
+}
+
+/* The next event of a batch takes the place of the one before it. */
+static void advance(struct message *message)
+{
+    message->more--;
+    message->event.sequence += message->event.sequence != 0 ? 1 : 0;
+    bus_next_payload(message);
+}
+
+/* Call the only listener that there is for events of a batch, until there may
+ * be another one. It is pinned; router not held. */
+static void call_alone(ls_node *node, const struct listener *listener,
+                       struct message *message)
+{
+    call(node, listener, message);
+    while (message->more != 0 && !listener->removed &&
+           atomic_load_explicit(&message->entry->n_listeners,
+                                memory_order_relaxed) == 1 &&
+           !events_any_globs(node) && node->options.gate == NULL) {
+        advance(message);
+        call(node, listener, message);
+    }
+}
+
 /* Listeners may come and go while one runs: the one that runs is pinned, so
  * that its successor is still known afterwards; those added meanwhile stand at
  * the end and wait for the next event. */
 static void run_listeners(ls_node *node, struct event_entry *entry,
-                          const struct message *message)
+                          struct message *message)
 {
     struct listener *last = entry->listeners;
     while (last != NULL && last->next != NULL)
@@ -226,20 +443,10 @@ static void run_listeners(ls_node *node, struct event_entry *entry,
             listener->removed = listener->once;
             listener->running++;
             ls_mutex_unlock(&node->router.lock);
-            ls_error_clear();
-            const int64_t begin =
-                event_trace_handler(node, message->entry, &message->event);
-            const int status = listener->fn(listener->self, &message->event);
-            if (begin != 0)
-                event_trace_handled(node, message->entry, &message->event,
-                                    begin);
-            if (status != LS_OK)
-                handler_failed(node, status, message->event.name,
-                               listener->label);
+            call_alone(node, listener, message);
             ls_mutex_lock(&node->router.lock);
             listener->running--;
             next = listener->next;
-            node->figures.handled++;
         }
         if (is_last)
             listener->running--;
@@ -272,9 +479,7 @@ static void release(ls_node *node, struct releases *r)
     }
     if (r->local.messages != 0) {
         ls_mutex_lock(&node->dispatch.lock);
-        node->dispatch.local.messages -= r->local.messages;
-        node->dispatch.local.bytes -= r->local.bytes;
-        ls_cond_broadcast(&node->dispatch.room);
+        give_room(node, r->local.messages, r->local.bytes);
         ls_mutex_unlock(&node->dispatch.lock);
     }
     *r = (struct releases){0};
@@ -285,8 +490,9 @@ static void account_for(ls_node *node, struct releases *r,
 {
     if (message->kind != MESSAGE_EVENT)
         return;
+    const uint64_t n = message->held_messages != 0 ? message->held_messages : 1;
     if (message->local) {
-        r->local.messages++;
+        r->local.messages += n;
         r->local.bytes += message->held_bytes;
     }
     if (message->peer == NULL)
@@ -297,8 +503,7 @@ static void account_for(ls_node *node, struct releases *r,
         r->life = message->peer_life;
     }
     struct account *account = message->stream ? &r->stream : &r->account;
-    account->messages +=
-        message->held_messages != 0 ? message->held_messages : 1;
+    account->messages += n;
     account->bytes += message->held_bytes;
 }
 
@@ -350,9 +555,7 @@ static struct message *next_of(ls_node *node, struct message_list *todo,
 /* The one after it in its batch may be handled too. Lock held. */
 static bool goes_on(ls_node *node, struct message *message)
 {
-    message->more--;
-    message->event.sequence += message->event.sequence != 0 ? 1 : 0;
-    bus_next_payload(message);
+    advance(message);
     if (node->options.gate == NULL)
         return true;
     ls_mutex_unlock(&node->router.lock);
@@ -379,6 +582,7 @@ static void put_by(ls_node *node, struct releases *releases,
     account_for(node, releases, message);
     message_list_append(done, message);
     if (done->n < RELEASE_EVERY && releases->account.messages < RELEASE_EVERY &&
+        releases->local.messages < RELEASE_EVERY &&
         releases->account.bytes + releases->stream.bytes < RELEASE_BYTES)
         return;
     release(node, releases);
@@ -440,6 +644,7 @@ static void dispatch_main(void *self)
         if (d->queue.n == 0)
             break;
         message_list_splice(&todo, &d->queue);
+        d->batch.message = NULL;
         ls_mutex_unlock(&d->lock);
         handle_all(node, &todo);
         ls_mutex_lock(&d->lock);

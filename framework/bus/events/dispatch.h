@@ -10,6 +10,12 @@
 #include "message.h"
 
 struct peer;
+struct event_entry;
+
+/* A local event that may share a message with others has at most so much. */
+#define DISPATCH_SHORT (MESSAGE_SMALL - WIRE_BATCH_LEAD)
+/* Kept for the payloads of such, when many come; more are freed. */
+#define DISPATCH_PAGES 16
 
 struct member_watch {
     struct member_watch *next;
@@ -27,18 +33,29 @@ struct watches {
     uint64_t n; /* that ever were */
 };
 
+/* The last message of the queue, while more events may join it: short ones of
+ * this node, of the same name. */
+struct local_batch {
+    struct message *message; /* NULL: there is none */
+    uint8_t *at, *end;       /* where their payloads go */
+};
+
 /* Of dispatch.c alone. */
 struct dispatch {
     ls_mutex lock;
-    ls_cond filled; /* for the dispatch thread */
-    ls_cond room;   /* for emitters to this node itself */
     struct message_list queue;
-    struct message_list held; /* by the gate; of the dispatch thread */
-    bool open; /* the gate is asked no more; of the dispatch thread */
     struct account local; /* local emits in the queue */
+    struct local_batch batch;
+    struct message_list spare; /* empty messages, for local emits */
     size_t peak;
     bool waiting;
     bool closed;
+    size_t n_pages;
+    uint8_t *pages[DISPATCH_PAGES]; /* own */
+    ls_cond filled;                 /* for the dispatch thread */
+    ls_cond room;                   /* for emitters to this node itself */
+    struct message_list held;       /* by the gate; of the dispatch thread */
+    bool open;         /* the gate is asked no more; of the dispatch thread */
     ls_thread *thread; /* until destroy: others ask whether they run on it */
     bool ended;
     ls_trace_mark *mark;       /* own; NULL: nothing is recorded */
@@ -52,12 +69,22 @@ int dispatch_start(ls_node *node);
 void dispatch_stop(ls_node *node);
 void dispatch_fini(ls_node *node);
 void dispatch_add(ls_node *node, struct message_list *list);
-/* Room for a local emit: reserved first, then filled or given back. */
-int dispatch_reserve(ls_node *node, size_t bytes, bool wait, int64_t deadline);
-void dispatch_fill(ls_node *node, struct message *message);
+/* Queue a local event of at most DISPATCH_SHORT bytes. It waits for room until
+ * the deadline. Errors: LS_EAGAIN, LS_ECLOSED, LS_ENOMEM; what interrupted it.
+ */
+int dispatch_emit(ls_node *node, struct event_entry *entry, const void *data,
+                  size_t size, int64_t deadline);
+/* The same in two steps, of any size: room, and a message that says whose it
+ * is. That is then queued, or given up. */
+int dispatch_reserve(ls_node *node, struct event_entry *entry, size_t bytes,
+                     int64_t deadline, struct message **out);
+/* data: of one that is short; others have their payload already. */
+void dispatch_fill(ls_node *node, struct message *message, const void *data);
+/* What needs no room. */
+void dispatch_append(ls_node *node, struct message *message);
 /* For what needs no room. Errors: LS_ECLOSED, and the message is given back. */
 int dispatch_offer(ls_node *node, struct message *message);
-void dispatch_give_up(ls_node *node, size_t bytes);
+void dispatch_give_up(ls_node *node, struct message *message);
 /* What waits returns this, until it is LS_OK again. */
 void dispatch_interrupt(ls_node *node, int status);
 bool dispatch_is_current(const ls_node *node);

@@ -25,7 +25,7 @@ struct listener {
     char *label; /* own; NULL: none */
     char *glob;  /* own; of names that begin as its entry's; NULL: its event */
     bool once;
-    bool removed;
+    atomic_bool removed;
     unsigned running; /* calls under way */
 };
 

@@ -44,7 +44,7 @@ static void tell_ready(ls_node *node, uint64_t watch)
         message->members = members;
         message->n_members = n;
         message->watch = watch;
-        dispatch_fill(node, message);
+        dispatch_append(node, message);
     } while (n == AT_ONCE);
 }
 

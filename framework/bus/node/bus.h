@@ -7,7 +7,8 @@
  *   the transport's ("the lock"): peers, their windows, who listens to what,
  *                  publishing
  *   router         local listeners, the table of events, channels
- *   dispatch.lock  the dispatch queue; and the pool's, alone
+ *   dispatch.lock  the dispatch queue
+ *   the pool's     empty messages
  * None is held while a handler or a channel's op runs. */
 #ifndef LOCKSTEP_BUS_BUS_H
 #define LOCKSTEP_BUS_BUS_H
@@ -89,8 +90,9 @@ struct farewell {
 
 /* What all count, and losses.c tells. */
 struct figures {
-    struct ls_node_stats stats; /* under the lock */
-    atomic_uint_fast64_t emitted, handled, received, received_bytes, repeated;
+    atomic_uint_fast64_t handled; /* far from what other threads count */
+    struct ls_node_stats stats;   /* under the lock */
+    atomic_uint_fast64_t emitted, received, received_bytes, repeated;
     atomic_uint_fast64_t early;
 };
 

@@ -32,6 +32,8 @@ struct frame {
     } os;
 };
 
+#define MESSAGE_SMALL 192 /* bytes in a message itself */
+
 struct message {
     struct message *next;
     struct frame frames[2];
@@ -53,7 +55,7 @@ struct message {
     unsigned held_messages; /* chunks, or events of a batch, when there is more
                              * than one; else 0 */
     unsigned more;          /* events of a batch that follow this one, and */
-    const uint8_t *next_at; /* where the next of them lies in the frame */
+    const uint8_t *next_at; /* where the next of them lies */
     struct event_entry *entry;
     struct ls_event event;
     void *owned; /* freed with it: a long payload, or a copy; or NULL */
@@ -61,9 +63,9 @@ struct message {
     void *hint;
     struct ls_member *members; /* MESSAGE_MEMBER; own, as they were then */
     size_t n_members;
-    uint64_t watch;     /* that alone is told; 0: all. Or the channel */
-    int what;           /* MESSAGE_CHANNEL: for the op */
-    uint8_t small[192]; /* a short payload of a local emit */
+    uint64_t watch; /* that alone is told; 0: all. Or the channel */
+    int what;       /* MESSAGE_CHANNEL: for the op */
+    uint8_t small[MESSAGE_SMALL]; /* short payloads of local emits */
 };
 
 /* A list with its end at hand. */
