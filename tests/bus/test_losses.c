@@ -352,8 +352,10 @@ static void slow_end(struct slow_world *slow)
  * many it has dropped so far. */
 static uint64_t emit_one_that_goes(ls_node *from)
 {
+    const int64_t deadline = raw_deadline();
     struct ls_node_stats before, after;
     do {
+        raw_assert_before(deadline);
         ls_node_stats(from, &before);
         assert_ok(ls_emit(from, "x", NULL, 0));
         ls_node_stats(from, &after);
