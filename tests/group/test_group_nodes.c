@@ -120,13 +120,17 @@ TEST(members_are_those_with_a_word_or_these)
 
 TEST(wrong_options_are_refused)
 {
-    const uint32_t ids[] = {node_id(0)};
+    const uint32_t ids[] = {node_id(0), node_id(1), node_id(1)};
     struct ls_group_options options = {.word = LABEL, .ids = ids, .n_ids = 1};
     struct ranks ranks;
     ls_group *group;
     create_nodes(&ranks, 1, LS_TOPOLOGY_MESH, NULL);
     const struct world *world = ranks.at[0].extra;
     assert_fails(ls_group_create(&group, world->nodes[0], &options), LS_EINVAL);
+    options =
+        (struct ls_group_options){.name = "twice", .ids = ids, .n_ids = 3};
+    assert_fails(ls_group_create(&group, world->nodes[0], &options), LS_EINVAL);
+    assert_error_has("is twice among its ids");
     options = (struct ls_group_options){.name = "two words"};
     assert_fails(ls_group_create(&group, world->nodes[0], &options), LS_EINVAL);
     options.name = "";

@@ -79,6 +79,15 @@ static bool has_id(const uint32_t *ids, size_t n, uint32_t id)
     return i < n;
 }
 
+/* Where the first one is that was there before; n: none is. */
+static size_t find_again(const uint32_t *ids, size_t n)
+{
+    size_t at = 0;
+    while (at < n && !has_id(ids, at, ids[at]))
+        at++;
+    return at;
+}
+
 /* Whether a member of the world is in the barrier's group. */
 static bool has_member(const ls_barrier *barrier,
                        const struct ls_member *member)
@@ -143,6 +152,27 @@ static bool is_in(const ls_node *node, const char *group)
 }
 
 /* Errors: LS_EINVAL. */
+static int check_ids(const ls_node *node, const char *name,
+                     const struct ls_barrier_options *options)
+{
+    if (options->ids == NULL)
+        return LS_OK;
+    if (options->group != NULL ||
+        !has_id(options->ids, options->n_ids, ls_node_id(node)))
+        return ls_error(LS_EINVAL,
+                        "barrier \"%s\": node %" PRIu32 " is not among its "
+                        "ids, or it has a group as well",
+                        name, ls_node_id(node));
+    const size_t again = find_again(options->ids, options->n_ids);
+    if (again < options->n_ids)
+        return ls_error(LS_EINVAL,
+                        "barrier \"%s\": node %" PRIu32
+                        " is twice among its ids",
+                        name, options->ids[again]);
+    return LS_OK;
+}
+
+/* Errors: LS_EINVAL. */
 static int check_options(const ls_node *node, const char *name,
                          const struct ls_barrier_options *options)
 {
@@ -157,13 +187,6 @@ static int check_options(const ls_node *node, const char *name,
     if (options->grace_ms < 0)
         return ls_error(LS_EINVAL, "barrier \"%s\": grace_ms is %d", name,
                         options->grace_ms);
-    if (options->ids != NULL &&
-        (options->group != NULL ||
-         !has_id(options->ids, options->n_ids, ls_node_id(node))))
-        return ls_error(LS_EINVAL,
-                        "barrier \"%s\": node %" PRIu32 " is not among its "
-                        "ids, or it has a group as well",
-                        name, ls_node_id(node));
     if (options->group != NULL && !is_in(node, options->group))
         return ls_error(LS_EINVAL,
                         "barrier \"%s\": node %" PRIu32
@@ -171,7 +194,7 @@ static int check_options(const ls_node *node, const char *name,
                         "its labels are \"%s\"",
                         name, ls_node_id(node), options->group,
                         ls_node_role(node), ls_node_labels(node));
-    return LS_OK;
+    return check_ids(node, name, options);
 }
 
 /* --- what errors say ---------------------------------------------------- */

@@ -92,8 +92,8 @@ struct ls_barrier_options {
  * out:     own; NULL after an error; destroy it before the node.
  * options: NULL: defaults. Copied.
  * Errors:  LS_EINVAL name: empty, over 117 bytes, or not valid for an event;
- *          group, ids: this node is not in it, or both are given; timeout_ms or
- *          grace_ms is negative;
+ *          group, ids: this node is not in it, or both are given; an id is
+ *          there twice; timeout_ms or grace_ms is negative;
  *          LS_EEXIST the node has a barrier of this name; LS_ENOMEM;
  *          LS_ECLOSED. */
 LS_MUST_USE LS_API int

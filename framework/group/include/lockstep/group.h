@@ -103,8 +103,9 @@ struct ls_group_options {
  * out:     own; NULL after an error; destroy it before the node.
  * options: NULL: all defaults. Copied.
  * Errors:  LS_EINVAL the name; this node is not a member; word and ids are both
- *          given; grace_ms is negative; room is none of these; LS_EEXIST the
- *          node has a group of this name; LS_ENOMEM; LS_ECLOSED. */
+ *          given; an id is there twice; grace_ms is negative; room is none of
+ *          these; LS_EEXIST the node has a group of this name; LS_ENOMEM;
+ *          LS_ECLOSED. */
 LS_MUST_USE LS_API int ls_group_create(ls_group **out, ls_node *node,
                                        const struct ls_group_options *options);
 
