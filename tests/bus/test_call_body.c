@@ -290,7 +290,7 @@ TEST(what_is_given_is_released_when_nothing_comes_of_it)
     options =
         (struct ls_call_options){.to = 2, .name = "no name", .body = made(9)};
     assert_fails(ls_call_start(&call, at->calls, &options), LS_EINVAL);
-    options.body = (struct ls_body){.size = 9};
+    options.body = (struct ls_body){.size = 9, .release = release};
     assert_fails(ls_call_start(&call, at->calls, &options), LS_EINVAL);
     options.body = (struct ls_body){"", (size_t)1 << 32, NULL, NULL};
     assert_fails(ls_call_start(&call, at->calls, &options), LS_ELIMIT);
@@ -302,11 +302,19 @@ TEST(what_is_given_is_released_when_nothing_comes_of_it)
         LS_ELIMIT);
     assert_ends(call, LS_CALL_FAILED);
     ls_call_destroy(&call);
+    call = call_start(at, 2, "hold", LONG_MS);
+    assert_reaches(&w->at[1].held, 2);
+    const struct ls_body nothing = {.size = 9, .release = release};
+    assert_fails(
+        ls_request_complete_with(&w->at[1].requests[1], NULL, 0, &nothing),
+        LS_EINVAL);
+    assert_ends(call, LS_CALL_FAILED);
+    ls_call_destroy(&call);
     call = start(at, 2, "unknown", 3 * MIB);
     assert_ends(call, LS_CALL_FAILED);
     ls_call_destroy(&call);
     call_world_end(w);
-    assert_all_released(3);
+    assert_all_released(5);
 }
 
 static uint64_t sent_by(const struct caller_node *at)

@@ -12,8 +12,7 @@ static void drop_payload(void *data, void *hint)
 void calls_release_given(const struct ls_body *body)
 {
     struct ls_body given = *body;
-    if (given.data != NULL)
-        ls_body_release(&given);
+    ls_body_release(&given);
 }
 
 /* Into a block of memory that both have, if that can be. If a copy is needed,

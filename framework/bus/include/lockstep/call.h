@@ -38,8 +38,8 @@ extern "C" {
 
 /* Bytes that change hands.
  * Given: data is moved. It is released by release(data, hint) when no longer
- * needed, on any thread, whatever the function returns; release must not call
- * anything of this header. release NULL: data is copied.
+ * needed, on any thread, whatever the function returns, also if data is NULL;
+ * release must not call anything of this header. release NULL: data is copied.
  * Taken: own, to be read only, until ls_body_release(); NULL and 0: there is
  * none. One of 64 KiB and more from a node of this host may lie in the sender's
  * memory (docs/shared-memory.md#bodies), and takes room there until it is
