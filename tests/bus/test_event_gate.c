@@ -133,3 +133,33 @@ TEST(a_gate_orders_what_is_handled_and_changes_what_is_emitted)
     assert_int_equal(order[4], 'z');
     assert_ok(ls_node_destroy(&one));
 }
+
+/* Counts what it is shown. */
+static int count_emits(void *self, const struct ls_emission *emission,
+                       const void **data, size_t *size)
+{
+    (void)emission, (void)data, (void)size;
+    return count(self, NULL);
+}
+
+TEST(a_gate_is_shown_only_what_can_be_emitted)
+{
+    struct counter shown;
+    counter_init(&shown);
+    counter_init(&released);
+    const struct ls_event_gate out = {&shown, count_emits, always};
+    ls_node *node = create_gated(1, &out, NULL);
+    const struct ls_emission nothing = {
+        .event = "a", .size = 5, .release = release, .hint = &released};
+    assert_fails(ls_emit_with(node, &nothing), LS_EINVAL);
+    assert_int_equal(counter_get(&released), 1);
+    assert_fails(ls_emit(node, "", "x", 1), LS_EINVAL);
+    assert_fails(ls_emit(node, NULL, "x", 1), LS_EINVAL);
+    assert_fails(ls_emit(node, "a", "x", SIZE_MAX), LS_ELIMIT);
+    assert_int_equal(counter_get(&shown), 0);
+    assert_ok(ls_emit(node, "a", "x", 1));
+    assert_int_equal(counter_get(&shown), 1);
+    assert_ok(ls_node_destroy(&node));
+    counter_fini(&released);
+    counter_fini(&shown);
+}

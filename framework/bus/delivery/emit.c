@@ -665,6 +665,18 @@ int emit_both(struct emit *e, bool local, bool remote)
 
 /* ---- the calls --------------------------------------------------------- */
 
+static int check_data(const ls_node *node, const struct ls_emission *in)
+{
+    if (in->size > node->options.max_payload_bytes)
+        return ls_error(LS_ELIMIT,
+                        "event \"%s\": %zu bytes are over max_payload_bytes "
+                        "(%zu)",
+                        in->event, in->size, node->options.max_payload_bytes);
+    if (in->data == NULL && in->size != 0)
+        return ls_error(LS_EINVAL, "event \"%s\": no data", in->event);
+    return LS_OK;
+}
+
 /* entry: out: of its name, if that is known, and so is right. */
 static int check(ls_node *node, const struct ls_emission *in,
                  struct event_entry **entry)
@@ -677,19 +689,17 @@ static int check(ls_node *node, const struct ls_emission *in,
                         "\"%s\" is not an event name: 1 to %d printable "
                         "characters without space * ? [ ] \\",
                         in->event == NULL ? "" : in->event, LS_EVENT_MAX);
-    if (in->size > node->options.max_payload_bytes)
-        return ls_error(LS_ELIMIT,
-                        "event \"%s\": %zu bytes are over max_payload_bytes "
-                        "(%zu)",
-                        in->event, in->size, node->options.max_payload_bytes);
-    if (in->data == NULL && in->size != 0)
-        return ls_error(LS_EINVAL, "event \"%s\": no data", in->event);
     if ((int)in->delivery < LS_DELIVERY_DEFAULT ||
         in->delivery >= N_DELIVERIES || (int)in->scope < LS_SCOPE_BOTH ||
         in->scope > LS_SCOPE_REMOTE)
         return ls_error(LS_EINVAL,
                         "event \"%s\": there is no delivery %d, or no scope %d",
                         in->event, (int)in->delivery, (int)in->scope);
+    return check_data(node, in);
+}
+
+static int check_open(const ls_node *node)
+{
     if (node_is_stopping(node))
         return ls_error(LS_ECLOSED, "node %u is stopping", node->options.id);
     return node_check(node);
@@ -727,17 +737,17 @@ static int pass_gate(ls_node *node, struct ls_emission *in)
     const struct ls_event_gate *gate = node->options.gate;
     const void *data = in->data;
     size_t size = in->size;
-    if (gate == NULL || in->event == NULL || in->delivery == LS_DELIVERY_LATEST)
+    if (gate == NULL || in->delivery == LS_DELIVERY_LATEST)
         return LS_OK;
     const int status = gate->emits(gate->self, in, &data, &size);
-    if (status == LS_OK && data != in->data) {
-        if (in->release != NULL)
-            in->release((void *)(uintptr_t)in->data, in->hint);
-        in->release = NULL;
-        in->data = data;
-        in->size = size;
-    }
-    return status;
+    if (status != LS_OK || data == in->data)
+        return status;
+    if (in->release != NULL)
+        in->release((void *)(uintptr_t)in->data, in->hint);
+    in->release = NULL;
+    in->data = data;
+    in->size = size;
+    return check_data(node, in);
 }
 
 int ls_emit_with(ls_node *node, const struct ls_emission *given)
@@ -745,15 +755,17 @@ int ls_emit_with(ls_node *node, const struct ls_emission *given)
     struct ls_emission passed = *given;
     const struct ls_emission *const in = &passed;
     struct emit e = {.node = node, .in = in};
-    const int gated = pass_gate(node, &passed);
+    int right = check(node, in, &e.entry);
+    if (right == LS_OK)
+        right = pass_gate(node, &passed);
     int status = in->release == NULL
                      ? LS_OK
                      : payload_create(&e.payload, in->data, in->size,
                                       in->release, in->hint);
     if (status == LS_OK)
-        status = gated;
+        status = right;
     if (status == LS_OK)
-        status = check(node, in, &e.entry);
+        status = check_open(node);
     if (status == LS_OK && e.entry == NULL)
         status = events_get(node, in->event, strlen(in->event), true, &e.entry);
     if (status == LS_OK)

@@ -49,8 +49,6 @@ enum ls_topology {
 #define LS_ENDPOINT_MAX 255
 #define LS_EVENT_MAX    128
 
-/* ls_node_create() copies everything except the runtime and `security`. Begin
- * with ls_node_options_init(), then change what differs. */
 struct ls_emission; /* event.h, as the next */
 struct ls_event;
 
@@ -59,9 +57,9 @@ struct ls_event;
  * them again. */
 struct ls_event_gate {
     void *self;
-    /* An event is about to be emitted. It may put other data in the place of
-     * the event's: borrow, until the emit has returned. Thread: any.
-     * Errors: the emit returns them. */
+    /* An event is about to be emitted: its name, data and delivery are right.
+     * It may put other data in the place of the event's: borrow, until the emit
+     * has returned. Thread: any. Errors: the emit returns them. */
     int (*emits)(void *self, const struct ls_emission *emission,
                  const void **data, size_t *size);
     /* Whether this event may be handled now. If not, it is asked again after
@@ -70,6 +68,8 @@ struct ls_event_gate {
     bool (*handles)(void *self, const struct ls_event *event);
 };
 
+/* ls_node_create() copies everything except the runtime and `security`. Begin
+ * with ls_node_options_init(), then change what differs. */
 struct ls_node_options {
     const char *job;    /* 1 … 64 of [A-Za-z0-9._-]; the same in all members;
                          * default "lockstep" */
