@@ -2,6 +2,10 @@
 #include "node_fixture.h"
 #include "test.h"
 
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 /* ---- options ----------------------------------------------------------- */
 
 static void assert_refused(const struct ls_node_options *options,
@@ -291,4 +295,28 @@ TEST(what_cannot_be_bound_is_told)
         assert_error_has(bad[i]);
         ls_node_destroy(&node);
     }
+}
+
+/* libzmq aborts a process in which its threads find no file. */
+TEST(a_node_without_files_says_so)
+{
+    struct rlimit before, few;
+    const int next = open("/dev/null", O_RDONLY);
+    int status = LS_ELIMIT;
+    assert_true(next >= 0);
+    assert_int_equal(close(next), 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    for (few.rlim_cur = (rlim_t)next; status != LS_OK; few.rlim_cur++) {
+        struct ls_node_options options = usual(1);
+        ls_node *node = NULL;
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        status = ls_node_create(&node, &options);
+        if (status == LS_OK)
+            status = ls_node_open(node);
+        assert_true(status == LS_OK || strstr(ls_error_text(), "files"));
+        ls_node_destroy(&node);
+    }
+    assert_true(few.rlim_cur > (rlim_t)next + 10);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }

@@ -5,8 +5,11 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #define MAX_SOCKETS 32768
+#define FIRST_FILES 6 /* of a context, its two threads and a socket */
 
 static struct {
     atomic_flag lock; /* taken at open and close */
@@ -25,10 +28,27 @@ static void terminate(void *zctx, struct zmq_handler *handler)
     transport_zmq_handler_join(&handler);
 }
 
+/* Whether libzmq can have its first files: with fewer, its threads, which the
+ * first socket of a context starts, abort the process. Errors: in errno. */
+static bool has_first_files(void)
+{
+    int files[FIRST_FILES];
+    int n = 0;
+    while (n < FIRST_FILES && (files[n] = eventfd(0, EFD_CLOEXEC)) >= 0)
+        n++;
+    const int error = n < FIRST_FILES ? errno : 0;
+    for (int i = 0; i < n; i++)
+        (void)close(files[i]);
+    errno = error;
+    return error == 0;
+}
+
 /* A context with its handler, made outside of the lock; of two that are made at
- * once one goes. */
+ * once one goes. Errors: in errno. */
 static bool make(void **zctx, struct zmq_handler **handler)
 {
+    if (!has_first_files())
+        return false;
     *zctx = zmq_ctx_new();
     if (*zctx == NULL)
         return false;
