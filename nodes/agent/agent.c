@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Streams of the run's seed: the weights have one, and each node one for every
  * environment. */
@@ -80,6 +81,15 @@ static void *new_state(size_t bytes)
     return calloc(1, bytes > 0 ? bytes : 1);
 }
 
+/* What a run reads and writes is found from the folder in which it began,
+ * whatever a plugin changes. If that is gone, what is not found there is named
+ * by whoever looks for it. */
+static void come_back(const struct plan *plan)
+{
+    if (plan->here != NULL && plan->here[0] != '\0')
+        (void)!chdir(plan->here);
+}
+
 static int init_env(struct agent *agent, const struct plan *plan, uint64_t life,
                     uint32_t node_id, size_t index)
 {
@@ -93,6 +103,7 @@ static int init_env(struct agent *agent, const struct plan *plan, uint64_t life,
     const uint64_t seed = ls_rng_next(&env->noise);
     ls_error_clear();
     const int status = ops->init(state, plan->env, seed);
+    come_back(plan);
     if (status != LS_OK) {
         free(state);
         return agent_plugin_error(agent->plugin, status, "env");
@@ -116,6 +127,7 @@ static int init_policy(const struct agent *agent, const struct plan *plan,
     ls_error_clear();
     const int status = ops->init(state, plan->policy, &agent->spec,
                                  seed_of_policy(plan->seed));
+    come_back(plan);
     if (status != LS_OK) {
         free(state);
         return agent_plugin_error(agent->plugin, status, "policy");

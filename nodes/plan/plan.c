@@ -271,11 +271,20 @@ static int read_out(struct plan *plan, ls_config_section *root)
     return LS_OK;
 }
 
+/* own */
+static char *current_folder(void)
+{
+    char here[PATH_MAX];
+    return strdup(getcwd(here, sizeof here) != NULL ? here : "");
+}
+
 int plan_read(struct plan *out, ls_config **config, const char *path)
 {
-    struct plan plan = {.path = strdup(path)};
-    if (plan.path == NULL)
+    struct plan plan = {.path = strdup(path), .here = current_folder()};
+    if (plan.path == NULL || plan.here == NULL) {
+        plan_fini(&plan);
         return ls_error(LS_ENOMEM, "reading %s", path);
+    }
     ls_config_section *root = ls_config_root(*config);
     read_job(&plan, root);
     read_world(&plan.world, ls_config_section_at(root, "world"));
@@ -331,6 +340,7 @@ void plan_fini(struct plan *plan)
     plan_fini_service(&plan->service);
     free(plan->folder);
     free(plan->out);
+    free(plan->here);
     free(plan->path);
     ls_config_destroy(&plan->config);
     memset(plan, 0, sizeof *plan);

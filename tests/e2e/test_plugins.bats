@@ -75,3 +75,17 @@ solves() {
         --set env.size=9
     [ "$status" -eq 78 ]
 }
+
+@test "one that changes the folder changes nothing of where a run reads and writes" {
+    local as
+    mkdir elsewhere
+    export LOCKSTEP_PLUGIN_PATH=$plugins
+    for as in processes threads sim; do
+        run "$LOCKSTEP" run in_step.yaml --as $as --out $as --set plugin=faulty \
+            --set "env.cd=$PWD/elsewhere" --set stop.env_step=240
+        [ "$status" -eq 0 ]
+        [ -e "$as/1/policy.msgpack" ]
+        [ -e "$as/1/checkpoints/manifest.000000" ]
+    done
+    [ -z "$(ls elsewhere)" ]
+}

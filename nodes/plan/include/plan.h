@@ -154,8 +154,9 @@ struct plan {
     const char *job;   /* this and the others: borrow: config */
     uint64_t seed;
     const char *plugin;
-    char *out;         /* own; the folder of the job */
-    char *folder;      /* own; in it that of the run: plan_set_folder() */
+    char *here;   /* own; the current folder when it was read; "": unknown */
+    char *out;    /* own; the folder of the job */
+    char *folder; /* own; in it that of the run: plan_set_folder() */
     bool folder_found; /* by its name "latest": another makes it */
     unsigned lives;    /* that the run had before this one */
     uint64_t hash;

@@ -8,7 +8,8 @@
  * FILE, slow_ms: N}` the first process that steps one makes the file, with its
  * pid in it, and each of its steps takes N ms. With `policy: {apart: true}`
  * several that learn together come to different weights. With `env: {locale:
- * true}` it sets the locale that the environment asks for. */
+ * true}` it sets the locale that the environment asks for, and with `env: {cd:
+ * FOLDER}` it changes to that folder. */
 #include <fcntl.h>
 #include <locale.h>
 #include <math.h>
@@ -104,6 +105,9 @@ static int env_init(void *env, ls_config_section *config, uint64_t seed)
     if (ls_config_bool(config, "locale", false) &&
         setlocale(LC_ALL, "") == NULL)
         return ls_error(LS_ENOENT, "there is no such locale");
+    const char *folder = ls_config_string(config, "cd", ".");
+    if (chdir(folder) != 0)
+        return ls_error(LS_ENOENT, "there is no folder %s", folder);
     if (self->fault == HANG_IN_INIT)
         hang();
     return self->together > 0 ? meeting_join() : LS_OK;
