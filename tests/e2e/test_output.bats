@@ -124,6 +124,13 @@ abandon() {
     [ "$(ls -A o/1)" = $'checkpoints\npolicy.msgpack\nrecord' ]
 }
 
+@test "in a simulation the log waits for its reader, and has every line" {
+    printf '%s\n' 'job: many' 'nodes: [{role: member, count: 24}]' 'barrier: {epochs: 5}' >many.yaml
+    LS_LOG=debug "$SOURCE_DIR/tests/e2e/resting.py" "$LOCKSTEP" run many.yaml --as sim --json >log
+    [ "$(grep -c ' has stopped$' log)" -eq 24 ]
+    run ! grep 'left out' log
+}
+
 @test "a run whose output nobody reads any more ends, and leaves nothing" {
     local as
     for as in processes threads; do

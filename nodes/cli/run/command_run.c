@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "lockstep/log.h"
 #include "lockstep/signal.h"
 
 #include "command.h"
@@ -232,12 +233,28 @@ static int run_simulated(const struct options *options,
     return exit_code;
 }
 
+static void write_line(void *self, const char *line)
+{
+    (void)self;
+    (void)fprintf(stderr, "%s\n", line);
+}
+
+/* The log leaves lines out for a reader that rests, since others wait for who
+ * logs. In a simulation nobody does. A terminal has its colours, and a reader.
+ */
+static void log_all(void)
+{
+    if (isatty(STDERR_FILENO) == 0)
+        ls_log_redirect(write_line, NULL);
+}
+
 static int run_in_simulation(const struct options *options,
                              const struct setup *setup,
                              struct run_folder *folder, bool *done)
 {
     struct faults faults;
     struct in_simulation in = {.options = options};
+    log_all();
     int status = command_faults(
         &faults, options->faults != NULL ? options->faults : "none",
         &setup->plan);
@@ -261,6 +278,7 @@ static int run_in_simulation(const struct options *options,
                         : command_failed(status);
     watchdog_destroy(&in.dog);
     simulated_destroy(&in.all);
+    ls_log_redirect(NULL, NULL);
     if (in.log != NULL && fclose(in.log) != 0)
         (void)fprintf(stderr, "lockstep: %s was not written in full\n",
                       options->event_log);
