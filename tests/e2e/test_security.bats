@@ -224,3 +224,20 @@ kept_out() {
         [ "$code" -eq 0 ]
     done
 }
+
+@test "IPv6 addresses: with a secret, with keys, and one that is denied" {
+    [ -e /proc/net/if_inet6 ] || skip "this system has no IPv6"
+    printf '%s\n' 'job: six' 'barrier: {epochs: 20}' \
+        "nodes: [{role: member, count: 3, bind: 'tcp://[::1]:21500-21999'}]" >job.yaml
+    run "$LOCKSTEP" run job.yaml --json
+    [ "$status" -eq 0 ]
+    last_line "$output"
+    [ "$(field epochs)" = 20 ]
+    run "$LOCKSTEP" run job.yaml --set 'security.deny=["::1"]' \
+        --set world.start_timeout_s=1
+    [ "$status" -eq 78 ]
+    says "its address is not allowed"
+    a_key
+    run "$LOCKSTEP" run job.yaml
+    [ "$status" -eq 0 ]
+}

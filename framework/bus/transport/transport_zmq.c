@@ -72,6 +72,15 @@ bool transport_zmq_set_common(void *socket, size_t max_bytes, int linger_ms)
            transport_zmq_set_int(socket, ZMQ_TCP_MAXRT, 3000);
 }
 
+bool transport_zmq_set_family(void *socket, const char *endpoint)
+{
+    char host[LS_ENDPOINT_MAX + 1];
+    return transport_zmq_set_int(
+        socket, ZMQ_IPV6,
+        transport_tcp_host(endpoint, host, sizeof host) &&
+            strchr(host, ':') != NULL);
+}
+
 int transport_zmq_fd(void *socket)
 {
     int fd = -1;

@@ -192,6 +192,10 @@ int transport_zmq_bind(void *socket, const char *bind, char *endpoint);
  * removed. */
 void transport_zmq_close(struct zmq_transport *t);
 bool transport_zmq_set_int(void *socket, int option, int value);
+/* For an address with an IPv6 number, as tcp://[::1]:21500. Others, names too,
+ * are IPv4's: with the option libzmq would look for no other addresses of a
+ * name that has both. */
+bool transport_zmq_set_family(void *socket, const char *endpoint);
 /* What both kinds of socket need before they bind or connect. */
 bool transport_zmq_set_common(void *socket, size_t max_bytes, int linger_ms);
 int transport_zmq_fd(void *socket);

@@ -90,6 +90,8 @@ int transport_zmq_bind(void *socket, const char *bind, char *endpoint)
         !transport_ports(bind, &first, &last))
         return transport_no_ports(bind);
     look_up(bind, literal, sizeof literal);
+    if (!transport_zmq_set_family(socket, literal))
+        return transport_zmq_error("zmq_setsockopt");
     if (strncmp(bind, "ipc://", 6) == 0 && ipc_in_use(bind + 6))
         status = ls_error(LS_EADDRINUSE,
                           "cannot bind %s: a program answers there", bind);

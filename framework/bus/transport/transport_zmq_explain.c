@@ -57,6 +57,7 @@ static unsigned knock(struct zmq_transport *t, const char *endpoint, bool known,
         transport_zmq_authenticate(t, &link, endpoint, known, id) == LS_OK &&
         (monitor = transport_zmq_monitor(t->zctx, link.sub, EVENTS,
                                          KNOCK_MS)) != NULL &&
+        transport_zmq_set_family(link.sub, endpoint) &&
         zmq_connect(link.sub, endpoint) == 0)
         failure = await_failure(monitor);
     zmq_socket_monitor(link.sub, NULL, 0);

@@ -242,7 +242,7 @@ static void decide(const struct zmq_gate *gate, const struct request *r,
                                              [LS_SECURITY_CURVE] = "CURVE"};
     snprintf(address, sizeof address, "%.*s", (int)(n < FRAME_MAX ? n : 0),
              (const char *)r->frames[ADDRESS].bytes);
-    if (address[0] == ':') /* of a socket file: ":uid:gid:pid" */
+    if (address[0] == ':' && address[1] != ':') /* of a file: ":uid:gid:pid" */
         address[0] = '\0';
     if (!credentials_admits(gate->security, address)) {
         (void)ls_error(LS_EMISMATCH, "its address is not allowed");

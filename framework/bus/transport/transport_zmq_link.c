@@ -135,7 +135,8 @@ int transport_zmq_link_connect(transport_link *base, const char *endpoint,
     if (status != LS_OK)
         return status;
     make_dirty(link);
-    if (zmq_connect(link->sub, endpoint) == 0)
+    if (transport_zmq_set_family(link->sub, endpoint) &&
+        zmq_connect(link->sub, endpoint) == 0)
         return LS_OK;
     const int error = zmq_errno();
     if (error == EINVAL || error == EPROTONOSUPPORT)

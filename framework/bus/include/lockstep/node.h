@@ -83,6 +83,8 @@ struct ls_node_options {
      *   tcp://127.0.0.1:21500        this port
      *   tcp://127.0.0.1:21500-21999  the first free one of these
      *   tcp://0.0.0.0:21500          every interface; then set `advertise`
+     *   tcp://[fd00::7]:21500        an IPv6 address; names are looked up as
+     *                                IPv4's
      *   ipc:///run/user/1000/x.ipc   a socket file, removed at stop
      *   inproc://name                within this process
      * NULL: tcp://127.0.0.1:21500-21999. */
