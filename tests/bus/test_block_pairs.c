@@ -409,14 +409,14 @@ TEST(what_has_pages_is_known_as_far_as_there_is_no_gap)
     const size_t *const has = &node->blocks->reserved[BLOCK_FOR_EVENT];
     const size_t at = blocks_begin(), page = ls_memory_page();
     assert_int_equal(*has, at);
-    const struct block_draft low = drafted(2 * page), high = drafted(page);
-    fill(&high, page); /* first */
+    const struct block_draft low = drafted(page + 1), high = drafted(1);
+    fill(&high, 1); /* first */
     assert_int_equal(*has, at);
-    fill(&low, 2 * page);
-    assert_int_equal(*has, at + 2 * page);
-    fill(&high, page);
+    fill(&low, page + 1);
+    assert_int_equal(*has, at + 2 * page); /* they are whole */
+    fill(&high, 1);
     assert_int_equal(*has, at + 3 * page);
-    fill(&low, page);
+    fill(&low, page + 1);
     assert_int_equal(*has, at + 3 * page);
     assert_int_equal(node->blocks->reserved[BLOCK_FOR_BODY],
                      node->blocks->pool.middle);

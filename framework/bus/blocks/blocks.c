@@ -248,13 +248,15 @@ bool blocks_draft(ls_node *node, enum block_use use, const void *given,
     return true;
 }
 
-bool blocks_reserve(ls_node *node, const struct block_draft *draft, size_t size)
+bool blocks_reserve(ls_node *node, const struct block_draft *draft)
 {
     struct blocks *const blocks = node->blocks;
     size_t *const reserved =
         &blocks->reserved[draft->use == BLOCK_FOR_EVENT ? 0 : 1];
     transport_lock(node->transport);
-    const bool has_pages = draft->offset + size <= *reserved;
+    const size_t size = blocks->pool.blocks[draft->slot].size;
+    const size_t end = draft->offset + size;
+    const bool has_pages = end <= *reserved;
     transport_unlock(node->transport);
     if (has_pages)
         return true;
@@ -262,8 +264,8 @@ bool blocks_reserve(ls_node *node, const struct block_draft *draft, size_t size)
     transport_lock(node->transport);
     if (status != LS_OK) /* the next one may find some */
         node->figures.stats.blocks_full++;
-    else if (draft->offset <= *reserved && draft->offset + size > *reserved)
-        *reserved = draft->offset + size;
+    else if (draft->offset <= *reserved && end > *reserved)
+        *reserved = end;
     transport_unlock(node->transport);
     return status == LS_OK;
 }
@@ -274,7 +276,7 @@ bool blocks_fill(ls_node *node, const struct block_draft *draft,
     struct blocks *const blocks = node->blocks;
     if (draft->filled)
         return true;
-    if (!blocks_reserve(node, draft, size))
+    if (!blocks_reserve(node, draft))
         return false;
     if (blocks->touched == NULL || ls_memory_touch(blocks->touched))
         memcpy(draft->data, data, size);

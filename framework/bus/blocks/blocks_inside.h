@@ -131,8 +131,7 @@ static inline bool blocks_is_near(const struct block_pair *pair)
 void blocks_refuse(ls_node *node, const struct block_pair *pair);
 /* Pages for a draft, so that to write there cannot fail. Lock not held. Returns
  * false: there are none, which is counted. */
-bool blocks_reserve(ls_node *node, const struct block_draft *draft,
-                    size_t size);
+bool blocks_reserve(ls_node *node, const struct block_draft *draft);
 /* The node, a pair, one that was its pair, or who holds a block of its own is
  * done with it. Any thread. */
 void blocks_drop(struct blocks *blocks);

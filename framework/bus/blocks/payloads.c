@@ -47,7 +47,7 @@ static struct head *find_block(ls_node *node, size_t size)
     if (!there)
         return NULL;
     struct blocks *const blocks = node->blocks;
-    if (!blocks_reserve(node, &draft, size)) {
+    if (!blocks_reserve(node, &draft)) {
         block_pool_let_go(&blocks->pool, draft.slot);
         blocks_drop(blocks);
         return NULL;
