@@ -350,6 +350,7 @@ static void begin_half(struct half *half, size_t index)
     options.shared_bytes = 512 << 10;
     options.emit_timeout_ms = options.start_timeout_ms = LONG_MS;
     options.window_messages = half->schedule->window;
+    options.window_bytes = 2 << 20;
     options.heartbeat_ms = 100;
     options.linger_ms = LONG_MS;
     options.runtime = half->runtime;
@@ -519,6 +520,36 @@ TEST(in_no_schedule_a_frame_passes_by_one_that_goes_to_sleep)
         static struct schedule s;
         /* Nobody waits for room. */
         run_schedule(&s, seed, DELAY_MS * LS_NS_PER_MS, emit_alone, 4 * SENT);
+    }
+}
+
+/* One after the other, in blocks: seven have room, and the eighth would wait
+ * for the network. */
+static void emit_in_blocks(struct half *half, size_t index)
+{
+    enum { FIRST = 10 }; /* until they are a pair, and all has come */
+    struct schedule *s = half->schedule;
+    for (uint64_t n = 0; index == 0 && n < SENT; n++) {
+        if (n < FIRST)
+            ls_rest_until(half->runtime, ls_deadline(half->runtime, 500));
+        s->emitted_at = net_now(&s->net);
+        s->n_near += emit_to_other(half, n, 70000);
+        await_handled(half, &s->half[1], n);
+        if (n >= FIRST && s->took > LS_NS_PER_MS)
+            fail_msg("seed %llu: event %llu came after %lld us",
+                     (unsigned long long)s->seed, (unsigned long long)n,
+                     (long long)(s->took / LS_NS_PER_US));
+    }
+    if (index == 0)
+        half->next = SENT; /* none comes back */
+}
+
+TEST(who_waits_for_room_for_long_ones_is_told_through_memory)
+{
+    const struct seeds seeds = seeds_of(20);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
+        static struct schedule s;
+        run_schedule(&s, seed, DELAY_MS * LS_NS_PER_MS, emit_in_blocks, 32);
     }
 }
 

@@ -8,7 +8,7 @@
 #include "line.h"
 #include "ring.h"
 
-#define BLOCKS_MAGIC UINT64_C(0x34636f6c62736c00) /* "\0lsbloc4" */
+#define BLOCKS_MAGIC UINT64_C(0x35636f6c62736c00) /* "\0lsbloc5" */
 
 /* How a memory begins; blocks follow. What is of a pair has pages when there is
  * one. */

@@ -178,26 +178,34 @@ static void grant(struct hop *hop, struct account limit)
         store(&hop->granted_bytes, limit.bytes);
 }
 
-static void send_credit(ls_node *node, const struct peer *peer,
-                        struct account limit, uint8_t flags)
+/* As a header; granted already: it may be used before it is sent. */
+static struct wire_header
+credit_of(const ls_node *node, const struct peer *peer, struct account limit)
 {
     struct hop *hop = peer->hop;
-    if (!member_is_here(&peer->member))
-        return; /* the first one tells it that from here on it counts */
     struct wire_header header = bus_header(node, WIRE_KIND_CREDIT);
     header.sequence = peer->member.incarnation;
-    header.flags = flags;
     header.limit_messages = limit.messages;
     header.limit_bytes = limit.bytes;
     header.arrived_messages = load(&hop->got_messages);
     header.arrived_bytes = load(&hop->got_bytes);
-    grant(hop, limit); /* first: it may be used before this returns */
+    grant(hop, limit);
+    return header;
+}
+
+static void send_credit(ls_node *node, const struct peer *peer, uint8_t flags)
+{
+    if (!member_is_here(&peer->member))
+        return; /* the first one tells it that from here on it counts */
+    struct wire_header header =
+        credit_of(node, peer, limit_of(node, peer->hop));
+    header.flags = flags;
     (void)bus_send(node, peer->member.id, &header, NULL, 0);
 }
 
 void flow_tell(ls_node *node, const struct peer *peer)
 {
-    send_credit(node, peer, limit_of(node, peer->hop), 0);
+    send_credit(node, peer, 0);
 }
 
 void flow_connected(ls_node *node, struct peer *peer)
@@ -211,7 +219,7 @@ void flow_connected(ls_node *node, struct peer *peer)
 void flow_ask(ls_node *node, const struct peer *peer)
 {
     batch_flush(node);
-    send_credit(node, peer, limit_of(node, peer->hop), WIRE_FLAG_TELL);
+    send_credit(node, peer, WIRE_FLAG_TELL);
 }
 
 void flow_release(ls_node *node, const struct peer *peer, uint64_t messages,
@@ -221,11 +229,17 @@ void flow_release(ls_node *node, const struct peer *peer, uint64_t messages,
     hop->released.messages += messages;
     hop->released.bytes += bytes;
     const struct account limit = limit_of(node, hop);
+    /* Whoever emits short ones without a pause holds the lock most of the time,
+     * and what comes through memory is not read without it. */
     if (limit.messages - load(&hop->granted_messages) >=
-            node->options.window_messages / 4 ||
-        limit.bytes - load(&hop->granted_bytes) >=
-            node->options.window_bytes / 4)
-        send_credit(node, peer, limit, 0);
+        node->options.window_messages / 4) {
+        send_credit(node, peer, 0);
+    } else if (limit.bytes - load(&hop->granted_bytes) >=
+                   node->options.window_bytes / 4 &&
+               member_is_here(&peer->member)) {
+        const struct wire_header header = credit_of(node, peer, limit);
+        bus_tell(node, peer, &header);
+    }
 }
 
 /* ---- accounts ---------------------------------------------------------- */

@@ -373,11 +373,7 @@ static void acknowledge(ls_node *node, const struct peer *peer,
              less(streams->got_bytes + node->options.window_bytes,
                   atomic_load(&streams->held_bytes)));
     atomic_store(&streams->room_made, false);
-    uint8_t head[WIRE_HEAD_MAX];
-    size_t n = wire_topic_inbox(head, peer->member.id);
-    n += wire_header_write(head + n, &header);
-    if (!rings_send(node, peer, head, n, NULL, 0))
-        (void)transport_publish(node->transport, head, n, NULL, 0);
+    bus_tell(node, peer, &header);
 }
 
 static void note_arrival(ls_node *node, struct peer_streams *streams,

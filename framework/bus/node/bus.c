@@ -35,6 +35,16 @@ int bus_send_two(ls_node *node, uint32_t to, struct wire_header *header,
     return transport_publish(node->transport, head, n + first_size, data, size);
 }
 
+void bus_tell(ls_node *node, const struct peer *peer,
+              const struct wire_header *header)
+{
+    uint8_t head[WIRE_HEAD_MAX];
+    size_t n = wire_topic_inbox(head, peer->member.id);
+    n += wire_header_write(head + n, header);
+    if (!rings_send(node, peer, head, n, NULL, 0))
+        (void)transport_publish(node->transport, head, n, NULL, 0);
+}
+
 /* ---- what comes over a link -------------------------------------------- */
 
 static void refuse_peer(ls_node *node, const struct member *member,
@@ -380,15 +390,20 @@ static void on_message(void *self, void *owner, struct message *message)
         bus_drop(node, message);
 }
 
-static int near_event(ls_node *node, struct peer *origin,
-                      const struct wire_header *header, struct message *message,
-                      bool *kept)
+/* What is counted, or says what is: from when the connection has said so. */
+static int near_account(ls_node *node, struct peer *origin,
+                        const struct wire_header *header,
+                        struct message *message, bool *kept)
 {
     struct incoming in = {
         .direct = origin, .origin = origin, .near = true, .header = header};
-    if (origin->hop->counts)
+    if (!origin->hop->counts)
+        atomic_fetch_add_explicit(&node->figures.early, 1,
+                                  memory_order_relaxed);
+    else if (header->kind == WIRE_KIND_EVENT)
         return incoming_event(node, &in, message, true, node->options.id, kept);
-    atomic_fetch_add_explicit(&node->figures.early, 1, memory_order_relaxed);
+    else
+        control_message(node, origin->link, origin, header);
     return LS_OK;
 }
 
@@ -410,8 +425,8 @@ static int near_message(ls_node *node, struct peer *origin,
                                    "of another");
     if (header.kind == WIRE_KIND_RELIABLE)
         return streams_message(node, origin, &header, message, kept);
-    if (header.kind == WIRE_KIND_EVENT)
-        return near_event(node, origin, &header, message, kept);
+    if (header.kind == WIRE_KIND_EVENT || header.kind == WIRE_KIND_CREDIT)
+        return near_account(node, origin, &header, message, kept);
     if (header.kind != WIRE_KIND_ACK)
         return ls_error(LS_EPROTO, "a frame of a ring that can be in none");
     control_message(node, origin->link, origin, &header);

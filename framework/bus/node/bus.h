@@ -256,6 +256,11 @@ int bus_send(ls_node *node, uint32_t to, struct wire_header *header,
 int bus_send_two(ls_node *node, uint32_t to, struct wire_header *header,
                  const void *first, size_t first_size, const void *data,
                  size_t size);
+/* How far a peer may go, or what has come: a header alone, which the next one
+ * makes good if it is lost, and which may overtake all else. Through memory, if
+ * that peer reads any. Lock held. */
+void bus_tell(ls_node *node, const struct peer *peer,
+              const struct wire_header *header);
 
 /* node_start.c: dial the addresses that the user gave, if that is wanted. Bus
  * thread, lock held. */
