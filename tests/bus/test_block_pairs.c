@@ -125,23 +125,33 @@ static void write_handle(size_t size, uint8_t *out)
     blocks_handle(&peers[0], &draft, 1, size, out);
 }
 
-TEST(a_payload_counts_for_half_a_window_at_most)
+TEST(a_short_payload_counts_for_more_and_a_long_one_for_half_a_window)
 {
     uint8_t handle[BLOCK_HANDLE_BYTES];
+    enum { MIB = 1 << 20 };
+    static const struct {
+        size_t size, counts;
+    } cases[] = {{1, 4},
+                 {64 * KIB, 256 * KIB},
+                 {MIB / 4 - 1, MIB - 4},
+                 {MIB / 4, MIB},
+                 {MIB - 1, MIB},
+                 {MIB + 1, MIB + 1},
+                 {4 * MIB - 1, 4 * MIB - 1},
+                 {4 * MIB + 1, 4 * MIB},
+                 {SIZE_MAX, 4 * MIB}};
     begin(LS_TOPOLOGY_MESH, KIB);
-    const size_t half = node->options.window_bytes / 2;
-    const size_t sizes[] = {1, half - 1, half, half + 1, SIZE_MAX};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        const size_t counts = sizes[i] < half ? sizes[i] : half;
-        write_handle(sizes[i], handle);
+    node->options.window_bytes = 8 * MIB;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const size_t size = cases[i].size, counts = cases[i].counts;
+        write_handle(size, handle);
         assert_int_equal(blocks_weight(node, handle, sizeof handle), counts);
         peers[0].blocks->lends = true;
-        peers[0].blocks->answer.window = node->options.window_bytes;
-        assert_int_equal(blocks_charge(&peers[0], sizes[i]), counts);
-        peers[0].blocks->lends = false;
-        assert_int_equal(blocks_charge(&peers[0], sizes[i]),
-                         sizes[i] < WIRE_CHUNK_BYTES ? sizes[i]
-                                                     : WIRE_CHUNK_BYTES);
+        peers[0].blocks->answer.window = 8 * MIB;
+        assert_int_equal(blocks_charge(&peers[0], size), counts);
+        peers[0].blocks->lends = false; /* until it is known */
+        assert_int_equal(blocks_charge(&peers[0], size),
+                         counts < WIRE_CHUNK_BYTES ? counts : WIRE_CHUNK_BYTES);
     }
     end();
 }
@@ -151,7 +161,8 @@ TEST(what_is_no_handle_counts_as_the_bytes_that_it_has)
     uint8_t handle[BLOCK_HANDLE_BYTES + 1] = {0};
     begin(LS_TOPOLOGY_MESH, KIB);
     write_handle(64 * KIB, handle);
-    assert_int_equal(blocks_weight(node, handle, BLOCK_HANDLE_BYTES), 64 * KIB);
+    assert_int_equal(blocks_weight(node, handle, BLOCK_HANDLE_BYTES),
+                     256 * KIB);
     for (size_t size = 0; size <= sizeof handle; size++)
         if (size != BLOCK_HANDLE_BYTES)
             assert_int_equal(blocks_weight(node, handle, size), size);

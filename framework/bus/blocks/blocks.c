@@ -198,11 +198,17 @@ bool blocks_reach(ls_node *node, struct peer *const *to, size_t n, size_t size)
     return all;
 }
 
-/* Half a window, at most: a payload longer than that has a window to itself, as
+#define FULL_CHARGE (1u << 20)
+/* What is shorter counts for more than it is, so that what is under way of it
+ * stays in a core's cache: a sender that is faster than its reader has all of
+ * the window under way. What is longer does not gain by that.
+ * Half a window, at most: a payload longer than that has a window to itself, as
  * one in chunks has. */
 static size_t charge_of(size_t size, uint64_t window)
 {
-    return size < window / 2 ? size : (size_t)(window / 2);
+    const size_t least = size < FULL_CHARGE / 4 ? 4 * size : FULL_CHARGE;
+    const size_t charge = size > least ? size : least;
+    return charge < window / 2 ? charge : (size_t)(window / 2);
 }
 
 size_t blocks_charge(const struct peer *peer, size_t size)
