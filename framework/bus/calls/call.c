@@ -196,6 +196,7 @@ static void conclude(struct ls_call *call)
 {
     call->told = true;
     ls_cond_broadcast(&call->changed);
+    turns_ring(call->calls->node);
     drop(call);
 }
 
@@ -212,6 +213,7 @@ void calls_conclude(ls_rpc *calls)
     ls_mutex_unlock(&calls->mutex);
     for (call = first; call != NULL; call = call->next_untold)
         ls_cond_broadcast(&call->changed);
+    turns_ring(calls->node);
     ls_mutex_lock(&calls->mutex);
     while ((call = first) != NULL) {
         first = call->next_untold;
@@ -424,7 +426,26 @@ void calls_on_interrupt(void *self)
     ls_mutex_lock(&calls->mutex);
     for (struct call_wait *wait = calls->waits; wait != NULL; wait = wait->next)
         ls_cond_broadcast(wait->changed);
+    turns_ring(calls->node);
     ls_mutex_unlock(&calls->mutex);
+}
+
+static bool is_over(void *self)
+{
+    const struct ls_call *call = self;
+    return call->told || ls_node_interrupted(call->calls->node) != LS_OK;
+}
+
+/* The lock is held, but while it waits: it reads what comes, or is woken by who
+ * does. */
+static int sleep_until(struct ls_call *call, int64_t deadline)
+{
+    ls_rpc *calls = call->calls;
+    const int status =
+        turns_wait(calls->node, &calls->mutex, is_over, call, deadline);
+    return status != LS_EAGAIN
+               ? status
+               : ls_cond_wait(&call->changed, &calls->mutex, deadline);
 }
 
 /* The lock is held. */
@@ -436,8 +457,7 @@ static int wait_for_end(ls_call *call, int64_t deadline)
     calls->waits = &wait;
     while (!call->told && status == LS_OK) {
         status = ls_node_interrupted(calls->node);
-        if (status == LS_OK &&
-            ls_cond_wait(&call->changed, &calls->mutex, deadline) != LS_OK &&
+        if (status == LS_OK && sleep_until(call, deadline) != LS_OK &&
             !call->told)
             status = ls_error(LS_ETIMEDOUT,
                               "call \"%s\" to node %u is still running",
@@ -587,6 +607,22 @@ static int take_result(ls_call *call, void **answer, size_t *size)
     return LS_OK;
 }
 
+/* *call: NULL: it was not started. While a body is copied nobody reads. */
+static int start_and_wait(ls_call **call, ls_rpc *calls,
+                          const struct ls_call_options *options)
+{
+    const bool reads = options->body.size == 0 && turns_borrow(calls->node);
+    int status = ls_call_start(call, calls, options);
+    if (status == LS_OK) {
+        ls_mutex_lock(&calls->mutex);
+        status = wait_for_end(*call, LS_FOREVER);
+        ls_mutex_unlock(&calls->mutex);
+    }
+    if (reads)
+        turns_give_back(calls->node);
+    return status;
+}
+
 int ls_call_ask(ls_rpc *calls, const struct ls_call_options *options,
                 void **answer, size_t *size)
 {
@@ -603,10 +639,9 @@ int ls_call_ask_body(ls_rpc *calls, const struct ls_call_options *options,
         return ls_error(LS_ESTATE, "do not wait for a call on the bus or "
                                    "dispatch thread");
     }
-    int status = ls_call_start(&call, calls, options);
-    if (status != LS_OK)
+    int status = start_and_wait(&call, calls, options);
+    if (call == NULL)
         return status;
-    status = ls_call_wait(call, LS_WAIT_DEFAULT);
     if (status == LS_OK)
         status = take_result(call, answer, size);
     if (status == LS_OK && body != NULL)

@@ -508,7 +508,7 @@ static void on_cut(void *self, const char *name)
 
 static bool on_rests(void *self, bool begins)
 {
-    return rings_rest(self, begins);
+    return turns_rest(self, begins);
 }
 
 /* ---- the loop ---------------------------------------------------------- */
@@ -569,7 +569,7 @@ static int64_t look_after(ls_node *node)
     return earlier(next, timer);
 }
 
-static void thread_main(void *self)
+void bus_turn(ls_node *node, int64_t until)
 {
     static const struct transport_events events = {.subscription =
                                                        on_subscription,
@@ -578,22 +578,28 @@ static void thread_main(void *self)
                                                    .probed = on_probed,
                                                    .refused = on_refused,
                                                    .rests = on_rests};
+    (void)transport_poll(node->transport, earlier(until, node->loop.next),
+                         &events, node);
+    node->loop.now = ls_now(node->runtime);
+    rings_read(node);
+    /* Only when there is need: the task thread that a message has just woken
+     * wants the same lock. */
+    if (atomic_exchange(&node->loop.chores, false) ||
+        node->loop.now >= node->loop.next ||
+        transport_is_crowded(node->transport))
+        node->loop.next = look_after(node);
+    if (node->loop.arrived.n != 0)
+        dispatch_add(node, &node->loop.arrived);
+}
+
+static void thread_main(void *self)
+{
     ls_node *node = self;
     ls_log_set_node(node->options.id);
-    int64_t next = LS_NOW;
+    node->loop.next = LS_NOW;
     node->loop.now = ls_now(node->runtime);
-    while (!atomic_load(&node->loop.stopping)) {
-        (void)transport_poll(node->transport, next, &events, node);
-        node->loop.now = ls_now(node->runtime);
-        rings_read(node);
-        /* Only when there is need: the task thread that a message has just
-         * woken wants the same lock. */
-        if (atomic_exchange(&node->loop.chores, false) ||
-            node->loop.now >= next || transport_is_crowded(node->transport))
-            next = look_after(node);
-        if (node->loop.arrived.n != 0)
-            dispatch_add(node, &node->loop.arrived);
-    }
+    while (!atomic_load(&node->loop.stopping))
+        bus_turn(node, LS_FOREVER);
     transport_lock(node->transport);
     node->loop.ended = true;
     ls_cond_broadcast(&node->changed);

@@ -9,6 +9,7 @@
  *   router         local listeners, the table of events, channels
  *   dispatch.lock  the dispatch queue
  *   the pool's     empty messages
+ *   turns.lock     whose turn it is to read; alone
  * None is held while a handler or a channel's op runs. */
 #ifndef LOCKSTEP_BUS_BUS_H
 #define LOCKSTEP_BUS_BUS_H
@@ -30,6 +31,7 @@
 #include "refusals.h"
 #include "rings.h"
 #include "star.h"
+#include "turns.h"
 #include "world.h"
 
 /* Each struct here is owned by one file, which alone changes it; who else reads
@@ -77,6 +79,7 @@ struct loop {
     bool near_made;            /* the same: a node has become near */
     unsigned n_watched;        /* rings; of rings.c */
     int64_t now;               /* when it last looked */
+    int64_t next;              /* when it is to look after things again */
     _Atomic int64_t looks_at;  /* again, at the latest; set under the lock */
     struct message_list spare; /* empty messages */
     struct message_list arrived; /* to be dispatched */
@@ -151,6 +154,7 @@ struct ls_node {
     transport *transport;
     message_pool *pool;
     struct loop loop;
+    struct turns turns;
     struct assembly *assemblies; /* bus thread; of assembly.c */
 
     /* under the lock */
@@ -199,9 +203,13 @@ void bus_stop(ls_node *node);
 void bus_init(struct loop *loop);
 void bus_join(ls_node *node);
 void bus_fini(struct loop *loop, message_pool *pool);
+/* One turn of the loop: wait at most until then, or until there is something to
+ * do, and do it. Whoever has the turn. */
+void bus_turn(ls_node *node, int64_t until);
+/* Whether the caller is the bus thread, or does its work (turns.h). */
 static inline bool bus_is_current(const ls_node *node)
 {
-    return ls_thread_is_current(node->loop.thread);
+    return ls_thread_is_current(node->loop.thread) || turns_is_borrower(node);
 }
 /* Hand a message on to the dispatch thread. Bus thread. */
 static inline void bus_hand_on(ls_node *node, struct message *message)

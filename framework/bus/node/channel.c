@@ -618,6 +618,13 @@ int ls_channel_listen(ls_channel *channel, int64_t deadline)
 void ls_channel_ring(ls_channel *channel)
 {
     lines_ring(channel->node, &channel->listener);
+    turns_ring(channel->node);
+}
+
+int ls_channel_attend(ls_channel *channel, ls_mutex *mutex,
+                      bool (*is_over)(void *self), int64_t deadline)
+{
+    return turns_wait(channel->node, mutex, is_over, channel->self, deadline);
 }
 
 int ls_channel_send_two(ls_channel *channel, uint32_t to, const void *head,

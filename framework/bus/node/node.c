@@ -254,6 +254,8 @@ int ls_node_create(ls_node **out, const struct ls_node_options *options)
     if (status == LS_OK)
         status = ls_cond_init(&node->changed, node->runtime);
     if (status == LS_OK)
+        status = turns_init(&node->turns, node->runtime);
+    if (status == LS_OK)
         status = ls_mutex_init(&node->interrupts.lock, node->runtime);
     if (status == LS_OK)
         status = dispatch_init(node);
@@ -323,6 +325,7 @@ int ls_node_destroy(ls_node **node_p)
     free(node->news.at);
     free(node->heart.bytes);
     free(node->batch.bytes);
+    turns_fini(&node->turns);
     ls_cond_fini(&node->changed);
     ls_cond_fini(&node->router.idle);
     ls_mutex_fini(&node->router.lock);

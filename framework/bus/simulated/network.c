@@ -42,7 +42,7 @@ void network_wake(ls_network *network)
         struct sim_transport *t = network->to_wake;
         network->to_wake = t->next_to_wake;
         t->to_wake = false;
-        ls_cond_signal(&t->came);
+        ls_cond_broadcast(&t->came);
     }
 }
 

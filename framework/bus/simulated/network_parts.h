@@ -189,6 +189,8 @@ struct sim_transport {
     struct sim_transport *next_to_wake;
     ls_mutex lock; /* for `came` alone */
     ls_cond came;
+    bool lent;               /* another than the bus thread polls */
+    int64_t stands_until;    /* the bus thread, meanwhile */
     struct connection *outs; /* to those that subscribed here */
     struct notice *notices, **last_notice;
     struct sim_link *ready, **last_ready;

@@ -210,10 +210,13 @@ static bool poll_transport(transport *base, int64_t deadline,
 {
     struct sim_transport *t = sim_of(base);
     int status = LS_OK;
+    const bool lent = t->lent; /* to the caller */
+    if (!lent)
+        t->stands_until = deadline;
     if (!transport_rests(events, self, true))
         deadline = LS_NOW;
     ls_mutex_lock(&t->lock);
-    while (!anything(t) && status == LS_OK)
+    while ((lent != t->lent || !anything(t)) && status == LS_OK)
         status = ls_cond_wait(&t->came, &t->lock, deadline);
     t->woken = false;
     ls_mutex_unlock(&t->lock);
@@ -269,7 +272,15 @@ static void wake(transport *base)
 {
     struct sim_transport *t = sim_of(base);
     t->woken = true;
-    ls_cond_signal(&t->came);
+    ls_cond_broadcast(&t->came);
+}
+
+static void lend(transport *base, bool lent, int64_t next)
+{
+    struct sim_transport *t = sim_of(base);
+    t->lent = lent;
+    if (!lent && (anything(t) || next < t->stands_until))
+        wake(base);
 }
 
 static void rung(void *self)
@@ -314,6 +325,7 @@ const struct transport_ops transport_sim_ops = {
     .probe = sim_probe,
     .take_in = poll_transport,
     .wake = wake,
+    .lend = lend,
     .lend_bell = lend_bell,
     .explain = explain,
     .copy = sim_message_copy,

@@ -99,10 +99,15 @@ static int open_files(struct zmq_transport *t)
     t->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (t->epoll < 0)
         return ls_error_from(errno, "epoll_create1");
+    t->stand_by = epoll_create1(EPOLL_CLOEXEC);
+    if (t->stand_by < 0)
+        return ls_error_from(errno, "epoll_create1");
     t->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (t->wake < 0)
         return ls_error_from(errno, "eventfd");
-    if (!transport_zmq_watch(t, t->wake, &t->wake))
+    struct epoll_event all = {.events = EPOLLIN};
+    if (!transport_zmq_watch(t, t->wake, &t->wake) ||
+        epoll_ctl(t->stand_by, EPOLL_CTL_ADD, t->epoll, &all) != 0)
         return ls_error_from(errno, "epoll_ctl");
     return LS_OK;
 }
@@ -193,6 +198,8 @@ static void close_transport(transport *base)
     free(t->inbounds);
     if (t->wake >= 0)
         close(t->wake);
+    if (t->stand_by >= 0)
+        close(t->stand_by);
     if (t->epoll >= 0)
         close(t->epoll);
     ls_mutex_fini(&base->lock);
@@ -215,7 +222,7 @@ static int open_transport(transport **out,
     t->max_message_bytes = options->max_message_bytes;
     t->linger_ms = options->linger_ms;
     t->allowed = SIZE_MAX;
-    t->epoll = t->wake = -1;
+    t->epoll = t->stand_by = t->wake = -1;
     int status = ls_mutex_init(&t->base.lock, options->runtime);
     if (status != LS_OK) {
         free(t);
@@ -248,6 +255,18 @@ static void wake(transport *base)
     const ssize_t written = write(t->wake, &one, sizeof one);
     assert(written == sizeof one);
     (void)written;
+}
+
+static void lend(transport *base, bool lent, int64_t next)
+{
+    struct zmq_transport *t = zmq_of(base);
+    struct epoll_event all = {.events = lent ? 0 : EPOLLIN};
+    const int failed = epoll_ctl(t->stand_by, EPOLL_CTL_MOD, t->epoll, &all);
+    assert(failed == 0);
+    (void)failed;
+    t->lent = lent;
+    if (!lent && transport_zmq_due(t, next) < t->stands_until)
+        wake(base);
 }
 
 static int lend_bell(transport *base, ls_memory *memory)
@@ -395,6 +414,7 @@ const struct transport_ops transport_zmq_ops = {
     .probe = transport_zmq_probe,
     .take_in = transport_zmq_poll,
     .wake = wake,
+    .lend = lend,
     .lend_bell = lend_bell,
     .explain = transport_zmq_explain,
     .copy = transport_zmq_copy,

@@ -50,7 +50,10 @@ struct zmq_transport {
     uint32_t id;
     uint64_t incarnation; /* under the lock */
     char bound[LS_ENDPOINT_MAX + 1];
-    int epoll;
+    int epoll;            /* all that is waited for */
+    int stand_by;         /* that, while nobody else waits for it */
+    bool lent;            /* somebody does; of who polls */
+    int64_t stands_until; /* the bus thread, meanwhile */
     int wake;
     atomic_bool woken;         /* a wake is under way */
     int64_t looked_at;         /* for subscriptions, by a publisher; locked */
@@ -112,6 +115,10 @@ void transport_zmq_context_release(void);
 void transport_zmq_inproc_add(struct zmq_transport *t);
 void transport_zmq_inproc_remove(struct zmq_transport *t);
 bool transport_zmq_inproc_has(const char *endpoint);
+
+/* transport_zmq_link.c: when the next poll is to return; bounded by deadline.
+ * Whoever polls. */
+int64_t transport_zmq_due(const struct zmq_transport *t, int64_t deadline);
 
 /* transport_zmq_gate.c: who may connect to a bound socket; ZAP. */
 int transport_zmq_gate_open(struct zmq_gate **out, struct zmq_handler *handler,

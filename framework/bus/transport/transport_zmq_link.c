@@ -320,16 +320,18 @@ static void tell_refused(struct zmq_transport *t,
             self, &(struct transport_refusal){.who = who, .why = why, .n = n});
 }
 
-static int wait_ms(const struct zmq_transport *t, int64_t deadline)
+int64_t transport_zmq_due(const struct zmq_transport *t, int64_t deadline)
 {
     const int64_t due = transport_zmq_probes_due(t);
     deadline = due < deadline ? due : deadline;
     if (t->dirty != NULL || atomic_load(&t->xpub_readable))
-        return 0;
-    if (atomic_load(&t->unlooked)) {
-        const int64_t soon = t->read_at + 2 * LOOK_EVERY_NS;
-        deadline = soon < deadline ? soon : deadline;
-    }
+        return LS_NOW;
+    const int64_t soon = t->read_at + 2 * LOOK_EVERY_NS;
+    return atomic_load(&t->unlooked) && soon < deadline ? soon : deadline;
+}
+
+static int wait_ms(const struct zmq_transport *t, int64_t deadline)
+{
     if (deadline == LS_FOREVER)
         return -1;
     const int64_t now = ls_now(t->base.runtime);
@@ -344,13 +346,18 @@ static int await(struct zmq_transport *t, int64_t deadline,
                  const struct transport_events *events, void *self,
                  struct epoll_event ready[MAX_READY])
 {
-    const int ms = wait_ms(t, deadline);
+    const int64_t until = transport_zmq_due(t, deadline);
+    const int ms = wait_ms(t, until);
     if (ms == 0)
         return epoll_wait(t->epoll, ready, MAX_READY, 0);
+    const bool lent = t->lent;
+    if (!lent)
+        t->stands_until = until;
     const bool waits = transport_rests(events, self, true);
-    const int n = epoll_wait(t->epoll, ready, MAX_READY, waits ? ms : 0);
+    const int n = epoll_wait(lent ? t->epoll : t->stand_by, ready, MAX_READY,
+                             waits ? ms : 0);
     (void)transport_rests(events, self, false);
-    return n;
+    return lent || n <= 0 ? n : epoll_wait(t->epoll, ready, MAX_READY, 0);
 }
 
 bool transport_zmq_poll(transport *base, int64_t deadline,

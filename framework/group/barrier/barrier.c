@@ -11,6 +11,7 @@
  * borrow is the machine's. The bus calls the ops with no lock of its own. */
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,7 @@ struct ls_barrier {
     ls_channel *channel; /* own */
     ls_mutex mutex;
     ls_cond ended;
+    atomic_bool woken; /* the waiter is to look */
     char name[LS_EVENT_MAX + 1];
     char group[sizeof((struct ls_member *)0)->labels]; /* "": everyone */
     uint32_t *ids;                                     /* own; NULL: any */
@@ -387,6 +389,7 @@ static void send_out(ls_barrier *barrier)
 /* Have the waiter look. There is one, so there is a channel. */
 static void wake(ls_barrier *barrier)
 {
+    atomic_store(&barrier->woken, true);
     ls_cond_signal(&barrier->ended);
     ls_channel_ring(barrier->channel);
 }
@@ -679,12 +682,28 @@ static void on_quiet(ls_barrier *barrier, int64_t deadline)
     send_out(barrier);
 }
 
+static bool is_woken(void *self)
+{
+    ls_barrier *barrier = self;
+    return atomic_exchange(&barrier->woken, false);
+}
+
+/* As long as nobody is near: read what comes, or be woken by who does. */
+static int sleep_far(ls_barrier *barrier, int64_t until)
+{
+    const int status =
+        ls_channel_attend(barrier->channel, &barrier->mutex, is_woken, until);
+    return status != LS_EAGAIN
+               ? status
+               : ls_cond_wait(&barrier->ended, &barrier->mutex, until);
+}
+
 /* Until somebody wakes the waiter, or what it waits for comes through shared
  * memory. The mutex is let go of meanwhile. */
 static int sleep_until(ls_barrier *barrier, int64_t until)
 {
     if (!ls_channel_is_near(barrier->channel))
-        return ls_cond_wait(&barrier->ended, &barrier->mutex, until);
+        return sleep_far(barrier, until);
     ls_mutex_unlock(&barrier->mutex);
     const int status = ls_channel_listen(barrier->channel, until);
     ls_mutex_lock(&barrier->mutex);

@@ -176,7 +176,7 @@ LS_API int64_t ls_request_deadline(const ls_request *request); /* ls_now() */
  * still be given. fn NULL removes it; when that, or an answer, returns, fn no
  * longer runs.
  * fn:     runs on the bus thread, or on any thread inside a function of this
- *         header; it may wake a wait and nothing else. */
+ *         header or ls_barrier_wait(); it may wake a wait and nothing else. */
 LS_API void ls_request_on_cancel(ls_request *request, void (*fn)(void *self),
                                  void *self);
 LS_API bool ls_request_is_cancelled(const ls_request *request);

@@ -6,8 +6,9 @@
  * may be lost when a connection breaks, or if the other side has not opened the
  * channel: a protocol must repeat what matters, or send it with
  * ls_channel_send_reliable(). The barrier uses this; applications use event.h.
- * Thread: any; the ops run on the bus thread and must not block, unless noted
- * otherwise. */
+ * Thread: any; the ops run on the bus thread, or on one that waits and does its
+ * work meanwhile (ls_channel_attend()), one at a time, and must not block,
+ * unless noted otherwise. */
 #ifndef LOCKSTEP_CHANNEL_H
 #define LOCKSTEP_CHANNEL_H
 
@@ -110,7 +111,16 @@ LS_API bool ls_channel_is_near(const ls_channel *channel);
  * or nobody is near (any more). One thread at a time for each channel.
  * deadline: of ls_now(). Errors: LS_ETIMEDOUT, without a text. */
 LS_MUST_USE LS_API int ls_channel_listen(ls_channel *channel, int64_t deadline);
-/* End ls_channel_listen(), or the next one. */
+/* Wait on this thread until is_over(), which is asked with the mutex held, and
+ * gets the channel's self; the mutex is let go of meanwhile. What comes for the
+ * node is read here, and ops run here, so that nothing has to wake this thread.
+ * Whoever changes what is_over() looks at, not in an op, rings afterwards.
+ * deadline: of ls_now(). Errors, without a text: LS_ETIMEDOUT; LS_EAGAIN
+ *           another thread reads now: nothing was done, wait to be woken. */
+LS_MUST_USE LS_API int ls_channel_attend(ls_channel *channel, ls_mutex *mutex,
+                                         bool (*is_over)(void *self),
+                                         int64_t deadline);
+/* End ls_channel_listen(), or the next one; have ls_channel_attend() ask. */
 LS_API void ls_channel_ring(ls_channel *channel);
 
 /* As ls_channel_send(), but it arrives exactly once, in order with the other

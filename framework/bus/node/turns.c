@@ -1,0 +1,125 @@
+/* Whose turn it is. Design notes:
+ *
+ * - A thread that waits for an answer would be woken by the bus thread, which
+ *   was woken itself to read it: so it borrows the turn, and reads.
+ * - The turn is borrowed only while the bus thread rests. Who finds that awake
+ *   waits to be told: nobody waits for the turn itself, but the bus thread when
+ *   a timer wakes it, and then whoever has the turn looks after that timer.
+ * - The bus thread rests on: the transport does not wake it for what comes
+ *   meanwhile, but does for what is left when the turn is returned. */
+#include "turns.h"
+
+#include "bus.h"
+#include "thread_here.h"
+
+int turns_init(struct turns *turns, ls_runtime *runtime)
+{
+    const int status = ls_mutex_init(&turns->lock, runtime);
+    return status == LS_OK ? ls_cond_init(&turns->returned, runtime) : status;
+}
+
+void turns_fini(struct turns *turns)
+{
+    ls_cond_fini(&turns->returned);
+    ls_mutex_fini(&turns->lock);
+}
+
+bool turns_is_borrower(const ls_node *node)
+{
+    return atomic_load(&node->turns.borrower) == ls_thread_here();
+}
+
+/* ---- the bus thread ---------------------------------------------------- */
+
+static void let_go(struct turns *turns)
+{
+    ls_mutex_lock(&turns->lock);
+    turns->state = TURN_FREE;
+    ls_mutex_unlock(&turns->lock);
+}
+
+static void come_back(struct turns *turns)
+{
+    int status = LS_OK;
+    ls_mutex_lock(&turns->lock);
+    turns->missed = true;
+    while (turns->state == TURN_LENT && status == LS_OK)
+        status = ls_cond_wait(&turns->returned, &turns->lock, LS_FOREVER);
+    turns->missed = false;
+    turns->state = TURN_OF_BUS;
+    ls_mutex_unlock(&turns->lock);
+}
+
+bool turns_rest(ls_node *node, bool begins)
+{
+    const bool lent = turns_is_borrower(node);
+    if (!begins && !lent)
+        come_back(&node->turns);
+    const bool rests = rings_rest(node, begins);
+    if (begins && !lent)
+        let_go(&node->turns);
+    return rests;
+}
+
+/* ---- who waits --------------------------------------------------------- */
+
+bool turns_borrow(ls_node *node)
+{
+    struct turns *turns = &node->turns;
+    if (ls_forked_since(node->forks))
+        return false;
+    ls_mutex_lock(&turns->lock);
+    const bool is_free =
+        turns->state == TURN_FREE && !atomic_load(&node->loop.stopping);
+    if (is_free) {
+        turns->state = TURN_LENT;
+        transport_lend(node->transport, true, LS_FOREVER);
+        atomic_store(&turns->borrower, ls_thread_here());
+        atomic_store(&turns->lent, true);
+    }
+    ls_mutex_unlock(&turns->lock);
+    if (is_free)
+        (void)rings_rest(node, false);
+    return is_free;
+}
+
+void turns_give_back(ls_node *node)
+{
+    struct turns *turns = &node->turns;
+    const bool is_quiet = rings_rest(node, true) &&
+                          !atomic_load(&node->loop.chores) &&
+                          !atomic_load(&node->loop.stopping);
+    ls_mutex_lock(&turns->lock);
+    atomic_store(&turns->lent, false);
+    atomic_store(&turns->borrower, NULL);
+    transport_lend(node->transport, false, is_quiet ? node->loop.next : LS_NOW);
+    turns->state = TURN_FREE;
+    if (turns->missed)
+        ls_cond_signal(&turns->returned);
+    ls_mutex_unlock(&turns->lock);
+}
+
+int turns_wait(ls_node *node, ls_mutex *mutex, bool (*is_over)(void *self),
+               void *self, int64_t deadline)
+{
+    int status = LS_OK;
+    const bool has = turns_is_borrower(node);
+    if (!has && !turns_borrow(node))
+        return LS_EAGAIN;
+    while (!is_over(self) && status == LS_OK) {
+        ls_mutex_unlock(mutex);
+        bus_turn(node, deadline);
+        if (node->loop.now >= deadline)
+            status = LS_ETIMEDOUT;
+        ls_mutex_lock(mutex);
+    }
+    if (!has)
+        turns_give_back(node);
+    return status;
+}
+
+void turns_ring(ls_node *node)
+{
+    if (atomic_load(&node->turns.lent) && !turns_is_borrower(node))
+        transport_wake(node->transport);
+}
