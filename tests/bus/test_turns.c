@@ -10,10 +10,11 @@ struct talk {
     struct world world;
     ls_channel *channel[2];
     ls_mutex mutex;
+    ls_cond cond;
     struct counter came;
     _Atomic(const void *) by; /* a mark of the thread that ran the last op */
     atomic_bool is_over, beside;
-    atomic_int n_sent;
+    atomic_int n_sent, status;
     ls_thread *other;
 };
 
@@ -47,6 +48,7 @@ static struct talk *talk_start(const char *over,
     assert_non_null(talk);
     counter_init(&talk->came);
     assert_ok(ls_mutex_init(&talk->mutex, ls_runtime_threads()));
+    assert_ok(ls_cond_init(&talk->cond, ls_runtime_threads()));
     world_start(&talk->world, &(struct world_plan){.n = 2,
                                                    .transport = over,
                                                    .tune = tune,
@@ -61,20 +63,17 @@ static void talk_end(struct talk *talk)
         ls_channel_close(&talk->channel[i]);
     world_destroy(&talk->world);
     counter_fini(&talk->came);
+    ls_cond_fini(&talk->cond);
     ls_mutex_fini(&talk->mutex);
     free(talk);
 }
 
-/* Until the bus thread has let go of the turn; it may be awake for a moment. */
 static int attend(struct talk *talk, bool (*is_over)(void *self),
                   int64_t deadline)
 {
-    int status = LS_EAGAIN;
     ls_mutex_lock(&talk->mutex);
-    while (status == LS_EAGAIN &&
-           ls_now(ls_runtime_threads()) < long_deadline())
-        status = ls_channel_attend(talk->channel[1], &talk->mutex, is_over,
-                                   deadline);
+    const int status = ls_channel_attend(talk->channel[1], &talk->cond,
+                                         &talk->mutex, is_over, deadline);
     ls_mutex_unlock(&talk->mutex);
     return status;
 }
@@ -177,33 +176,34 @@ TEST(another_thread_ends_it)
     talk_end(talk);
 }
 
-static void attend_beside(void *self)
+/* A second thread waits while the first has the turn, and has it next. */
+static void attend_next(void *self)
 {
     struct talk *talk = self;
-    ls_mutex mutex;
-    assert_ok(ls_mutex_init(&mutex, ls_runtime_threads()));
-    ls_mutex_lock(&mutex);
-    atomic_store(&talk->beside,
-                 ls_channel_attend(talk->channel[1], &mutex, never,
-                                   long_deadline()) == LS_EAGAIN);
-    ls_mutex_unlock(&mutex);
-    ls_mutex_fini(&mutex);
+    atomic_store(&talk->beside, true);
+    atomic_store(&talk->status, attend(talk, was_read_here, long_deadline()));
 }
 
-/* Asked by who has the turn. */
-static bool after_another_has_tried(void *self)
+static bool let_another_begin(void *self)
 {
-    ls_thread *other = NULL;
-    assert_ok(ls_thread_spawn(ls_runtime_threads(), &other, "other",
-                              attend_beside, self));
-    assert_ok(ls_thread_join(&other, long_deadline()));
-    return true;
+    struct talk *talk = self;
+    if (talk->other == NULL)
+        assert_ok(ls_thread_spawn(ls_runtime_threads(), &talk->other, "other",
+                                  attend_next, talk));
+    return was_read_here(talk);
 }
 
-TEST(one_thread_reads_at_a_time)
+TEST(who_finds_another_at_it_is_next)
 {
     struct talk *talk = talk_start("inproc", NULL);
-    assert_ok(attend(talk, after_another_has_tried, long_deadline()));
-    assert_true(atomic_load(&talk->beside));
+    ls_thread *sender = NULL;
+    atomic_store(&talk->status, LS_EAGAIN);
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &sender, "sender",
+                              send_until_over, talk));
+    assert_ok(attend(talk, let_another_begin, long_deadline()));
+    assert_ok(ls_thread_join(&talk->other, long_deadline()));
+    assert_ok(atomic_load(&talk->status));
+    atomic_store(&talk->is_over, true);
+    assert_ok(ls_thread_join(&sender, long_deadline()));
     talk_end(talk);
 }

@@ -436,18 +436,6 @@ static bool is_over(void *self)
     return call->told || ls_node_interrupted(call->calls->node) != LS_OK;
 }
 
-/* The lock is held, but while it waits: it reads what comes, or is woken by who
- * does. */
-static int sleep_until(struct ls_call *call, int64_t deadline)
-{
-    ls_rpc *calls = call->calls;
-    const int status =
-        turns_wait(calls->node, &calls->mutex, is_over, call, deadline);
-    return status != LS_EAGAIN
-               ? status
-               : ls_cond_wait(&call->changed, &calls->mutex, deadline);
-}
-
 /* The lock is held. */
 static int wait_for_end(ls_call *call, int64_t deadline)
 {
@@ -457,7 +445,9 @@ static int wait_for_end(ls_call *call, int64_t deadline)
     calls->waits = &wait;
     while (!call->told && status == LS_OK) {
         status = ls_node_interrupted(calls->node);
-        if (status == LS_OK && sleep_until(call, deadline) != LS_OK &&
+        if (status == LS_OK &&
+            turns_wait(calls->node, &call->changed, &calls->mutex, is_over,
+                       call, deadline) != LS_OK &&
             !call->told)
             status = ls_error(LS_ETIMEDOUT,
                               "call \"%s\" to node %u is still running",

@@ -621,10 +621,11 @@ void ls_channel_ring(ls_channel *channel)
     turns_ring(channel->node);
 }
 
-int ls_channel_attend(ls_channel *channel, ls_mutex *mutex,
+int ls_channel_attend(ls_channel *channel, ls_cond *cond, ls_mutex *mutex,
                       bool (*is_over)(void *self), int64_t deadline)
 {
-    return turns_wait(channel->node, mutex, is_over, channel->self, deadline);
+    return turns_wait(channel->node, cond, mutex, is_over, channel->self,
+                      deadline);
 }
 
 int ls_channel_send_two(ls_channel *channel, uint32_t to, const void *head,

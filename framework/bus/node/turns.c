@@ -3,8 +3,10 @@
  * - A thread that waits for an answer would be woken by the bus thread, which
  *   was woken itself to read it: so it borrows the turn, and reads.
  * - The turn is borrowed only while the bus thread rests. Who finds that awake
- *   waits to be told: nobody waits for the turn itself, but the bus thread when
- *   a timer wakes it, and then whoever has the turn looks after that timer.
+ *   waits to be told what it waits for, or that it rests: under load the bus
+ *   thread may not do so for long. Nobody waits for the turn alone but the bus
+ *   thread when a timer wakes it, and then whoever has the turn looks after
+ *   that timer.
  * - The bus thread rests on: the transport does not wake it for what comes
  *   meanwhile, but does for what is left when the turn is returned. */
 #include "turns.h"
@@ -31,10 +33,19 @@ bool turns_is_borrower(const ls_node *node)
 
 /* ---- the bus thread ---------------------------------------------------- */
 
+/* Whoever waits to be told may read now. If that misses it, it is told. Lock
+ * held. */
+static void set_free(struct turns *turns)
+{
+    turns->state = TURN_FREE;
+    if (turns->next != NULL)
+        ls_cond_signal(turns->next);
+}
+
 static void let_go(struct turns *turns)
 {
     ls_mutex_lock(&turns->lock);
-    turns->state = TURN_FREE;
+    set_free(turns);
     ls_mutex_unlock(&turns->lock);
 }
 
@@ -93,19 +104,17 @@ void turns_give_back(ls_node *node)
     atomic_store(&turns->lent, false);
     atomic_store(&turns->borrower, NULL);
     transport_lend(node->transport, false, is_quiet ? node->loop.next : LS_NOW);
-    turns->state = TURN_FREE;
+    set_free(turns);
     if (turns->missed)
         ls_cond_signal(&turns->returned);
     ls_mutex_unlock(&turns->lock);
 }
 
-int turns_wait(ls_node *node, ls_mutex *mutex, bool (*is_over)(void *self),
-               void *self, int64_t deadline)
+/* Lock of `mutex` held, but while it waits. */
+static int read_until(ls_node *node, ls_mutex *mutex,
+                      bool (*is_over)(void *self), void *self, int64_t deadline)
 {
     int status = LS_OK;
-    const bool has = turns_is_borrower(node);
-    if (!has && !turns_borrow(node))
-        return LS_EAGAIN;
     while (!is_over(self) && status == LS_OK) {
         ls_mutex_unlock(mutex);
         bus_turn(node, deadline);
@@ -113,8 +122,42 @@ int turns_wait(ls_node *node, ls_mutex *mutex, bool (*is_over)(void *self),
             status = LS_ETIMEDOUT;
         ls_mutex_lock(mutex);
     }
-    if (!has)
+    return status;
+}
+
+/* The same, by who finds another one at it. */
+static int be_told(ls_node *node, ls_cond *cond, ls_mutex *mutex,
+                   int64_t deadline)
+{
+    struct turns *turns = &node->turns;
+    ls_mutex_lock(&turns->lock);
+    const bool is_next = turns->next == NULL;
+    if (is_next)
+        turns->next = cond;
+    ls_mutex_unlock(&turns->lock);
+    const int status = ls_cond_wait(cond, mutex, deadline);
+    ls_mutex_lock(&turns->lock);
+    if (is_next)
+        turns->next = NULL;
+    ls_mutex_unlock(&turns->lock);
+    return status;
+}
+
+int turns_wait(ls_node *node, ls_cond *cond, ls_mutex *mutex,
+               bool (*is_over)(void *self), void *self, int64_t deadline)
+{
+    int status = LS_OK;
+    if (turns_is_borrower(node))
+        return read_until(node, mutex, is_over, self, deadline);
+    while (!is_over(self) && status == LS_OK) {
+        if (!turns_borrow(node)) {
+            status = be_told(node, cond, mutex, deadline);
+            continue;
+        }
+        status = read_until(node, mutex, is_over, self, deadline);
         turns_give_back(node);
+        return status;
+    }
     return status;
 }
 

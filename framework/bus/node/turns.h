@@ -14,8 +14,9 @@ struct turns {
     ls_mutex lock;
     ls_cond returned;
     enum { TURN_OF_BUS, TURN_FREE, TURN_LENT } state; /* under lock */
-    bool missed;                    /* the same: the bus thread waits for it */
-    atomic_bool lent;               /* the state, for who rings */
+    ls_cond *next;    /* the same: of who may read next; NULL: nobody waits */
+    bool missed;      /* the same: the bus thread waits for it */
+    atomic_bool lent; /* the state, for who rings */
     _Atomic(const void *) borrower; /* ls_thread_here() */
 };
 
@@ -36,12 +37,11 @@ bool turns_borrow(ls_node *node);
 void turns_give_back(ls_node *node);
 /* Wait until is_over(), which is asked with the mutex held, and let go of that
  * meanwhile, as ls_cond_wait() does; read what comes, and do all that the bus
- * thread does. Whoever changes what is_over() looks at calls turns_ring()
- * afterwards.
- * Errors: LS_ETIMEDOUT, without a text; LS_EAGAIN, the same: another thread
- *         reads now, and nothing was done. */
-int turns_wait(ls_node *node, ls_mutex *mutex, bool (*is_over)(void *self),
-               void *self, int64_t deadline);
+ * thread does. While another thread does that, wait for `cond`. Whoever changes
+ * what is_over() looks at signals `cond`, then calls turns_ring().
+ * Errors: LS_ETIMEDOUT, without a text. */
+int turns_wait(ls_node *node, ls_cond *cond, ls_mutex *mutex,
+               bool (*is_over)(void *self), void *self, int64_t deadline);
 /* Have the borrower ask again. Any thread. */
 void turns_ring(ls_node *node);
 

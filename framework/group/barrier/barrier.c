@@ -688,22 +688,13 @@ static bool is_woken(void *self)
     return atomic_exchange(&barrier->woken, false);
 }
 
-/* As long as nobody is near: read what comes, or be woken by who does. */
-static int sleep_far(ls_barrier *barrier, int64_t until)
-{
-    const int status =
-        ls_channel_attend(barrier->channel, &barrier->mutex, is_woken, until);
-    return status != LS_EAGAIN
-               ? status
-               : ls_cond_wait(&barrier->ended, &barrier->mutex, until);
-}
-
-/* Until somebody wakes the waiter, or what it waits for comes through shared
- * memory. The mutex is let go of meanwhile. */
+/* Until somebody wakes the waiter, or what it waits for comes. The mutex is let
+ * go of meanwhile. */
 static int sleep_until(ls_barrier *barrier, int64_t until)
 {
     if (!ls_channel_is_near(barrier->channel))
-        return sleep_far(barrier, until);
+        return ls_channel_attend(barrier->channel, &barrier->ended,
+                                 &barrier->mutex, is_woken, until);
     ls_mutex_unlock(&barrier->mutex);
     const int status = ls_channel_listen(barrier->channel, until);
     ls_mutex_lock(&barrier->mutex);

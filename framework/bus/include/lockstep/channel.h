@@ -111,13 +111,13 @@ LS_API bool ls_channel_is_near(const ls_channel *channel);
  * or nobody is near (any more). One thread at a time for each channel.
  * deadline: of ls_now(). Errors: LS_ETIMEDOUT, without a text. */
 LS_MUST_USE LS_API int ls_channel_listen(ls_channel *channel, int64_t deadline);
-/* Wait on this thread until is_over(), which is asked with the mutex held, and
- * gets the channel's self; the mutex is let go of meanwhile. What comes for the
- * node is read here, and ops run here, so that nothing has to wake this thread.
- * Whoever changes what is_over() looks at, not in an op, rings afterwards.
- * deadline: of ls_now(). Errors, without a text: LS_ETIMEDOUT; LS_EAGAIN
- *           another thread reads now: nothing was done, wait to be woken. */
-LS_MUST_USE LS_API int ls_channel_attend(ls_channel *channel, ls_mutex *mutex,
+/* As ls_cond_wait(), but until is_over(), which is asked with the mutex held,
+ * and gets the channel's self; and what comes for the node is read here, and
+ * ops run here, so that nothing has to wake this thread, unless another one
+ * reads. Whoever changes what is_over() looks at signals `cond`, and rings.
+ * deadline: of ls_now(). Errors: LS_ETIMEDOUT, without a text. */
+LS_MUST_USE LS_API int ls_channel_attend(ls_channel *channel, ls_cond *cond,
+                                         ls_mutex *mutex,
                                          bool (*is_over)(void *self),
                                          int64_t deadline);
 /* End ls_channel_listen(), or the next one; have ls_channel_attend() ask. */
