@@ -80,11 +80,11 @@ bool turns_borrow(ls_node *node)
     if (ls_forked_since(node->forks))
         return false;
     ls_mutex_lock(&turns->lock);
-    const bool is_free =
-        turns->state == TURN_FREE && !atomic_load(&node->loop.stopping);
+    const bool is_free = turns->state == TURN_FREE &&
+                         !atomic_load(&node->loop.stopping) &&
+                         transport_lend(node->transport, true, LS_FOREVER);
     if (is_free) {
         turns->state = TURN_LENT;
-        transport_lend(node->transport, true, LS_FOREVER);
         atomic_store(&turns->borrower, ls_thread_here());
         atomic_store(&turns->lent, true);
     }
@@ -103,7 +103,8 @@ void turns_give_back(ls_node *node)
     ls_mutex_lock(&turns->lock);
     atomic_store(&turns->lent, false);
     atomic_store(&turns->borrower, NULL);
-    transport_lend(node->transport, false, is_quiet ? node->loop.next : LS_NOW);
+    (void)transport_lend(node->transport, false,
+                         is_quiet ? node->loop.next : LS_NOW);
     set_free(turns);
     if (turns->missed)
         ls_cond_signal(&turns->returned);

@@ -275,12 +275,13 @@ static void wake(transport *base)
     ls_cond_broadcast(&t->came);
 }
 
-static void lend(transport *base, bool lent, int64_t next)
+static bool lend(transport *base, bool lent, int64_t next)
 {
     struct sim_transport *t = sim_of(base);
     t->lent = lent;
     if (!lent && (anything(t) || next < t->stands_until))
         wake(base);
+    return true;
 }
 
 static void rung(void *self)

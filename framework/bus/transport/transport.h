@@ -124,7 +124,7 @@ struct transport_ops {
     bool (*take_in)(transport *t, int64_t deadline,
                     const struct transport_events *events, void *self);
     void (*wake)(transport *t);
-    void (*lend)(transport *t, bool lent, int64_t next);
+    bool (*lend)(transport *t, bool lent, int64_t next);
     int (*lend_bell)(transport *t, ls_memory *memory);
     bool (*explain)(transport *t, const char *endpoint, bool known, uint32_t id,
                     char *text, size_t size);
@@ -310,10 +310,11 @@ static inline void transport_wake(transport *t)
 /* From now on another thread than the bus thread polls, while that goes on to
  * wait and is not woken by what comes; or the bus thread alone does again: it
  * is woken if something is left, or is to be done before its own deadline;
- * next: when. Bus thread waiting, and whoever polls now. */
-static inline void transport_lend(transport *t, bool lent, int64_t next)
+ * next: when. Bus thread waiting, and whoever polls now. Returns false: not
+ * this time, the first. */
+static inline bool transport_lend(transport *t, bool lent, int64_t next)
 {
-    t->ops->lend(t, lent, next);
+    return t->ops->lend(t, lent, next);
 }
 
 /* Let whoever takes this memory make it return, too. Afterwards wakes must end

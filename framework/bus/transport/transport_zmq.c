@@ -257,16 +257,22 @@ static void wake(transport *base)
     (void)written;
 }
 
-static void lend(transport *base, bool lent, int64_t next)
+static bool lend(transport *base, bool lent, int64_t next)
 {
     struct zmq_transport *t = zmq_of(base);
     struct epoll_event all = {.events = lent ? 0 : EPOLLIN};
+    if (!t->stands_by) { /* it does so from the next time on */
+        t->lends = true;
+        wake(base);
+        return false;
+    }
     const int failed = epoll_ctl(t->stand_by, EPOLL_CTL_MOD, t->epoll, &all);
     assert(failed == 0);
     (void)failed;
     t->lent = lent;
     if (!lent && transport_zmq_due(t, next) < t->stands_until)
         wake(base);
+    return true;
 }
 
 static int lend_bell(transport *base, ls_memory *memory)

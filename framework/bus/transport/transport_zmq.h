@@ -50,9 +50,12 @@ struct zmq_transport {
     uint32_t id;
     uint64_t incarnation; /* under the lock */
     char bound[LS_ENDPOINT_MAX + 1];
-    int epoll;            /* all that is waited for */
-    int stand_by;         /* that, while nobody else waits for it */
-    bool lent;            /* somebody does; of who polls */
+    int epoll;      /* all that is waited for */
+    int stand_by;   /* that, while nobody else waits for it */
+    bool lends;     /* somebody has asked for it: the bus thread is to stand by,
+                     * which costs it a system call each time */
+    bool stands_by; /* it does, or has last; else it waits for all itself */
+    bool lent;      /* somebody does; of who polls */
     int64_t stands_until; /* the bus thread, meanwhile */
     int wake;
     atomic_bool woken;         /* a wake is under way */

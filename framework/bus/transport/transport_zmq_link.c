@@ -351,13 +351,17 @@ static int await(struct zmq_transport *t, int64_t deadline,
     if (ms == 0)
         return epoll_wait(t->epoll, ready, MAX_READY, 0);
     const bool lent = t->lent;
-    if (!lent)
+    if (!lent) {
+        t->stands_by = t->lends;
         t->stands_until = until;
+    }
+    const bool stands_by = !lent && t->stands_by;
     const bool waits = transport_rests(events, self, true);
-    const int n = epoll_wait(lent ? t->epoll : t->stand_by, ready, MAX_READY,
-                             waits ? ms : 0);
+    const int n = epoll_wait(stands_by ? t->stand_by : t->epoll, ready,
+                             MAX_READY, waits ? ms : 0);
     (void)transport_rests(events, self, false);
-    return lent || n <= 0 ? n : epoll_wait(t->epoll, ready, MAX_READY, 0);
+    /* Not before it has the turn: what is ready now may be gone by then. */
+    return stands_by && n > 0 ? epoll_wait(t->epoll, ready, MAX_READY, 0) : n;
 }
 
 bool transport_zmq_poll(transport *base, int64_t deadline,
