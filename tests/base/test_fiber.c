@@ -140,6 +140,32 @@ TEST(a_suspended_fiber_may_be_dropped)
     ls_fiber_pool_destroy(&pool);
 }
 
+static void look_at_stack(void *arg)
+{
+    volatile char used[2048];
+    size_t *left = arg;
+    used[0] = 1;
+    left[0] = ls_fiber_stack_left();
+    ls_fiber_yield();
+    left[1] = ls_fiber_stack_left();
+    (void)used[0];
+}
+
+TEST(what_is_left_of_a_stack_is_known)
+{
+    size_t left[2] = {0};
+    ls_fiber_pool *pool = pool_of(16384, 0);
+    ls_fiber *fiber = fiber_of(pool, look_at_stack, left);
+    assert_true(ls_fiber_stack_left() == SIZE_MAX); /* of a thread */
+    assert_true(ls_fiber_resume(fiber));
+    assert_true(ls_fiber_stack_left() == SIZE_MAX);
+    assert_false(ls_fiber_resume(fiber));
+    assert_in_range(left[0], 4096, 16384 + 4096); /* whole pages */
+    assert_int_equal(left[0], left[1]);
+    ls_fiber_destroy(&fiber);
+    ls_fiber_pool_destroy(&pool);
+}
+
 static void inner(void *arg)
 {
     struct trace *trace = arg;

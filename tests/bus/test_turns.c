@@ -2,7 +2,9 @@
 #include <stdlib.h>
 
 #include "lockstep/channel.h"
+#include "lockstep/fiber.h"
 #include "test.h"
+#include "turns.h"
 #include "world_fixture.h"
 
 /* Two nodes with a channel each; the second is waited for. */
@@ -213,5 +215,39 @@ TEST(who_finds_another_at_it_reads_after_it)
     assert_ok(atomic_load(&talk->status));
     atomic_store(&talk->is_over, true);
     assert_ok(ls_thread_join(&sender, long_deadline()));
+    talk_end(talk);
+}
+
+/* On the stack of a step. */
+static void borrow_here(void *self)
+{
+    struct talk *talk = self;
+    ls_node *node = talk->world.at[1].node;
+    const bool borrowed = turns_borrow(node);
+    atomic_store(&talk->status, borrowed);
+    if (borrowed)
+        turns_give_back(node);
+}
+
+static bool borrows_on(struct talk *talk, size_t stack_bytes)
+{
+    ls_fiber_pool *pool = NULL;
+    ls_fiber *fiber = NULL;
+    assert_ok(ls_fiber_pool_create(&pool, stack_bytes, 0));
+    assert_ok(ls_fiber_create(&fiber, pool, borrow_here, talk));
+    assert_false(ls_fiber_resume(fiber));
+    ls_fiber_destroy(&fiber);
+    ls_fiber_pool_destroy(&pool);
+    return atomic_load(&talk->status);
+}
+
+TEST(a_short_stack_is_not_for_the_work_of_the_bus_thread)
+{
+    struct talk *talk = talk_start("inproc", beat_seldom);
+    while (!borrows_on(talk, 0)) /* once the bus thread rests */
+        send_one(talk);
+    for (int i = 0; i < 20; i++)
+        assert_false(borrows_on(talk, 32u << 10));
+    assert_reaches(&talk->came, atomic_load(&talk->n_sent));
     talk_end(talk);
 }

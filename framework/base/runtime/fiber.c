@@ -190,6 +190,16 @@ ls_fiber *ls_fiber_current(void)
     return ls_fiber_running;
 }
 
+size_t ls_fiber_stack_left(void)
+{
+    const ls_fiber *fiber = ls_fiber_running;
+    /* Not the address of a variable: a sanitizer may have it elsewhere. */
+    const char *here = __builtin_frame_address(0);
+    return fiber == NULL
+               ? SIZE_MAX
+               : (size_t)(here - (fiber->map + fiber->pool->page_bytes));
+}
+
 bool ls_fiber_done(const ls_fiber *fiber)
 {
     return fiber->done;

@@ -7,12 +7,25 @@
  *   thread may not do so for long. Nobody waits for the turn alone but the bus
  *   thread when a timer wakes it, and then whoever has the turn looks after
  *   that timer.
+ * - It is not borrowed on what is left of a step's stack, if that is less than
+ *   the work may need: half of it is what it has needed at most in the tests.
  * - The bus thread rests on: the transport does not wake it for what comes
  *   meanwhile, but does for what is left when the turn is returned. */
 #include "turns.h"
 
+#include "lockstep/fiber.h"
+
 #include "bus.h"
 #include "thread_here.h"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define STACK_BYTES (160u << 10)
+#endif
+#endif
+#if !defined(STACK_BYTES)
+#define STACK_BYTES (40u << 10)
+#endif
 
 int turns_init(struct turns *turns, ls_runtime *runtime)
 {
@@ -77,7 +90,7 @@ bool turns_rest(ls_node *node, bool begins)
 bool turns_borrow(ls_node *node)
 {
     struct turns *turns = &node->turns;
-    if (ls_forked_since(node->forks))
+    if (ls_forked_since(node->forks) || ls_fiber_stack_left() < STACK_BYTES)
         return false;
     ls_mutex_lock(&turns->lock);
     const bool is_free = turns->state == TURN_FREE &&

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lockstep/status.h"
 
@@ -49,6 +50,10 @@ LS_API void ls_fiber_yield(void);
 
 /* The fiber that runs on this thread; NULL: none. */
 LS_API ls_fiber *ls_fiber_current(void);
+
+/* How many bytes the stack of that fiber still has, from the caller on;
+ * SIZE_MAX: this is none. For who is about to do something deep. */
+LS_API size_t ls_fiber_stack_left(void);
 
 /* Whether fn has returned. */
 LS_API bool ls_fiber_done(const ls_fiber *fiber);
