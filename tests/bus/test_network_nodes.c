@@ -107,6 +107,8 @@ static int make(struct member *m)
     options.emit_timeout_ms = LONG_MS;
     if (m->cluster->apart) /* hosts of their own */
         options.shared_bytes = 0;
+    if (m->cluster->bulk != 0) /* its farewell is behind what is under way */
+        options.linger_ms = LONG_MS;
     if (m->cluster->window != 0)
         options.window_messages = m->cluster->window;
     int status = ls_node_create(&m->node, &options);

@@ -137,15 +137,17 @@ END
     profile --as sim --json
     [[ $output != *$'\n\n'* ]] # each line is an object
     last_line "$output"
+    # Of three that end at the same time, whom the others wait for is a matter
+    # of nanoseconds.
     local right wrong who='.blame | max_by(.share) |
-        "\(.node) \(.step) \(.seconds * 100 | round)"'
+        "\(.step) \(.seconds * 100 | round)"'
     right=$(jq -re "$who" <<<"$line")
     rm slow
     echo 'random: {skew: {offset_ms: 3000, drift: 0.0001}}' >skew.yaml
     profile --as sim --json --faults skew.yaml
     last_line "$output"
     wrong=$(jq -re "$who" <<<"$line")
-    [[ $right =~ ^[123]\ collect\  ]]
+    [[ $right =~ ^collect\  ]]
     [ "$right" = "$wrong" ]
     jq -e '.clock_error_us > 0 and .clock_error_us < 1000' <<<"$line"
 }

@@ -160,9 +160,11 @@ bool ls_log_enabled(enum ls_log_level level)
 void ls_log_set_node(int64_t node)
 {
     struct thread_state *state = thread_state();
-    if (node >= 0 && node != state->node &&
-        (state->runtime == NULL || state->runtime == ls_runtime_threads()))
+    if (node >= 0 && node + 1 != state->named &&
+        (state->runtime == NULL || state->runtime == ls_runtime_threads())) {
         ls_runtime_threads_name(node);
+        state->named = node + 1;
+    }
     state->node = node;
 }
 

@@ -13,6 +13,7 @@
 struct thread_state {
     ls_runtime *runtime; /* borrow; NULL: that of threads */
     int64_t node;        /* for the log; negative: none */
+    int64_t named;       /* 1 + that which the thread is named after; 0: none */
     const char *step;    /* for the log; NULL: none */
     const char *name;    /* borrow; NULL: nobody spawned it */
     uint64_t trace;      /* the recorder that it last recorded to; 0: none */

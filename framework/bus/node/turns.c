@@ -14,6 +14,7 @@
 #include "turns.h"
 
 #include "lockstep/fiber.h"
+#include "lockstep/log.h"
 
 #include "bus.h"
 #include "thread_here.h"
@@ -124,11 +125,16 @@ void turns_give_back(ls_node *node)
     ls_mutex_unlock(&turns->lock);
 }
 
-/* Lock of `mutex` held, but while it waits. */
+/* Lock of `mutex` held, but while it waits. What the bus logs is not of the
+ * step that waits. */
 static int read_until(ls_node *node, ls_mutex *mutex,
                       bool (*is_over)(void *self), void *self, int64_t deadline)
 {
+    const int64_t node_before = ls_log_node();
+    const char *step = ls_log_step();
     int status = LS_OK;
+    ls_log_set_node(node->options.id);
+    ls_log_set_step(NULL);
     while (!is_over(self) && status == LS_OK) {
         ls_mutex_unlock(mutex);
         bus_turn(node, deadline);
@@ -136,6 +142,8 @@ static int read_until(ls_node *node, ls_mutex *mutex,
             status = LS_ETIMEDOUT;
         ls_mutex_lock(mutex);
     }
+    ls_log_set_step(step);
+    ls_log_set_node(node_before);
     return status;
 }
 
