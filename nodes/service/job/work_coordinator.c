@@ -95,7 +95,6 @@ static void fill(struct work *self, struct report *out)
         out->staleness = figures.replay.staleness_mean;
     if (isfinite(figures.eval_value))
         out->eval_value = figures.eval_value;
-    service_node_values(out, &self->info);
 }
 
 static void on_info(void *work, const struct learner_info *info)
@@ -276,6 +275,7 @@ static void report(void *work, struct report *out)
     struct work *self = work;
     (void)snprintf(out->weights, sizeof out->weights, "%s", self->weights);
     (void)snprintf(out->unsaved, sizeof out->unsaved, "%s", self->unsaved);
+    service_node_values(out, &self->info);
     if (self->coordinator != NULL)
         fill(self, out);
 }
