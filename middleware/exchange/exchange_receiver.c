@@ -189,21 +189,34 @@ static int wait_once(ls_exchange_receiver *receiver, uint64_t seen,
     return status;
 }
 
+static uint64_t changes_so_far(ls_exchange_receiver *receiver)
+{
+    ls_mutex_lock(&receiver->mutex);
+    const uint64_t changes = receiver->changes;
+    ls_mutex_unlock(&receiver->mutex);
+    return changes;
+}
+
+static int ended_from_outside(const ls_exchange_receiver *receiver)
+{
+    const int status = ls_task_cancelled(receiver->how.task);
+    return status != LS_OK
+               ? status
+               : ls_node_interrupted(ls_task_node(receiver->how.task));
+}
+
 static int wait_for_senders(ls_exchange_receiver *receiver, int64_t deadline)
 {
     int status = members_refresh(receiver);
     if (status != LS_OK)
         return status;
     do {
-        ls_mutex_lock(&receiver->mutex);
-        const uint64_t seen = receiver->changes;
-        ls_mutex_unlock(&receiver->mutex);
-        status = ls_task_cancelled(receiver->how.task);
-        if (status == LS_OK)
-            status = ls_node_interrupted(ls_task_node(receiver->how.task));
-        if (status == LS_OK)
-            status = wait_once(receiver, seen,
-                               ls_task_finishing(receiver->how.task), deadline);
+        const uint64_t seen = changes_so_far(receiver);
+        status = ended_from_outside(receiver);
+        if (status != LS_OK)
+            return status; /* which may be LS_EAGAIN, too */
+        status = wait_once(receiver, seen,
+                           ls_task_finishing(receiver->how.task), deadline);
     } while (status == LS_EAGAIN);
     return status;
 }

@@ -264,21 +264,29 @@ TEST(stop_ends_an_emit_that_waits)
     assert_ended_by_stop(slow);
 }
 
-TEST(interrupt_ends_an_emit_that_waits)
+static void assert_interrupted(struct slow *slow, int with)
 {
-    struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
     struct interrupted call = {.node = slow->from};
     ls_thread *thread;
     int status;
     assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "emit",
                               emit_for_ever, &call));
     do /* until it waited */
-        ls_node_interrupt(slow->from, LS_EABORTED);
+        ls_node_interrupt(slow->from, with);
     while ((status = ls_thread_join(&thread, ls_deadline(ls_runtime_threads(),
                                                          2))) == LS_ETIMEDOUT);
     assert_ok(status);
-    assert_int_equal(call.status, LS_EABORTED);
+    assert_int_equal(call.status, with);
     ls_node_interrupt(slow->from, LS_OK);
+}
+
+TEST(interrupt_ends_an_emit_that_waits)
+{
+    struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
+    assert_interrupted(slow, LS_EABORTED);
+    assert_interrupted(slow, LS_ETIMEDOUT);
+    slow->from = slow->world.at[1].node; /* it hears itself, slowly */
+    assert_interrupted(slow, LS_EABORTED);
     slow_end(slow);
 }
 

@@ -1,6 +1,6 @@
 /* Waiting for an event. */
+#include "network_fixture.h"
 #include "test.h"
-#include "world_fixture.h"
 
 struct waiting {
     struct world world;
@@ -256,4 +256,109 @@ TEST(who_watches_is_woken_by_each_interrupt)
     ls_node_interrupt(w->a, LS_OK);
     assert_int_equal(first, 3);
     waiting_end(w);
+}
+
+/* ---- in simulations, whoever comes first --------------------------------- */
+
+struct scene {
+    ls_runtime *runtime;
+    ls_node *node;
+    int n_called;
+    int status[2];
+};
+
+static struct scene scene;
+
+static int note_called(void *self, const struct ls_event *event)
+{
+    (void)self;
+    (void)event;
+    scene.n_called++;
+    ls_rest_until(scene.runtime, ls_now(scene.runtime) + LS_NS_PER_MS);
+    return LS_OK;
+}
+
+static void wait_long(void *self)
+{
+    *(int *)self = ls_wait_for(scene.node, "it", LONG_MS, note_called, NULL);
+}
+
+static void wait_for_answers(void *self)
+{
+    ls_waiter *waiter = NULL;
+    assert_ok(ls_waiter_create(&waiter, scene.node, "it", 0));
+    *(int *)self = ls_waiter_wait(waiter, LONG_MS, NULL, NULL);
+    assert_ok(ls_waiter_destroy(&waiter));
+}
+
+static void scene_open(struct net *net)
+{
+    struct ls_node_options options;
+    scene = (struct scene){.runtime = ls_host_runtime(net->hosts[0])};
+    ls_node_options_init(&options);
+    options.runtime = scene.runtime;
+    assert_ok(ls_node_create(&scene.node, &options));
+    assert_ok(ls_on(scene.node, "bad", break_down, NULL));
+    assert_ok(ls_node_start(scene.node));
+}
+
+static void play(void (*body)(struct net *net))
+{
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        struct net net;
+        net_open(&net, seed, NULL);
+        net.body = body;
+        assert_ok(ls_simulation_run(net.simulation, net_body, &net));
+        net_close(&net);
+    }
+}
+
+static ls_thread *spawn_wait(void (*fn)(void *status), int *status)
+{
+    ls_thread *thread = NULL;
+    assert_ok(ls_thread_spawn(scene.runtime, &thread, "wait", fn, status));
+    return thread;
+}
+
+static void have_both_wait(struct net *net)
+{
+    scene_open(net);
+    ls_thread *threads[] = {spawn_wait(wait_long, &scene.status[0]),
+                            spawn_wait(wait_for_answers, &scene.status[1])};
+    net_rest(net, 1);
+    assert_ok(ls_emit(scene.node, "bad", NULL, 0));
+    net_rest(net, 1);
+    assert_ok(ls_node_stop(scene.node, LS_OK));
+    for (size_t i = 0; i < 2; i++)
+        assert_ok(ls_thread_join(&threads[i], LS_FOREVER));
+    const size_t first = scene.status[0] == LS_EIO ? 0 : 1;
+    assert_int_equal(scene.status[first], LS_EIO);
+    assert_int_equal(scene.status[1 - first], LS_ECLOSED);
+    assert_ok(ls_node_destroy(&scene.node));
+}
+
+/* The other goes on, and does not return as if its event had come. */
+TEST(an_error_ends_one_wait_of_several)
+{
+    play(have_both_wait);
+}
+
+static void have_both_come(struct net *net)
+{
+    scene_open(net);
+    ls_thread *thread = spawn_wait(wait_long, &scene.status[0]);
+    net_rest(net, 1);
+    assert_ok(ls_emit(scene.node, "bad", NULL, 0));
+    assert_ok(ls_emit(scene.node, "it", NULL, 0));
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    assert_int_equal(scene.status[0], scene.n_called == 1 ? LS_OK : LS_EIO);
+    assert_fails(ls_node_take_error(scene.node),
+                 scene.n_called == 1 ? LS_EIO : LS_OK);
+    assert_ok(ls_node_destroy(&scene.node));
+}
+
+/* While its function runs, a wait does not end: the error is left to others. */
+TEST(an_error_just_before_the_event_is_not_lost)
+{
+    play(have_both_come);
 }

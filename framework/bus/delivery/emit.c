@@ -83,8 +83,9 @@ static int ended(const ls_node *node)
 
 /* One wait for room at a peer (NULL: for the turn of this emit).
  * since: when the emit began to wait; 0: it has not yet, and does now.
- * Errors: LS_ETIMEDOUT it may not wait any longer; what ended it. */
-static int wait_once(struct emit *e, struct peer *peer, int64_t *since)
+ * Errors: LS_EAGAIN it may not wait any longer; what ended it. */
+static int wait_once(struct emit *e, struct peer *peer, size_t size,
+                     int64_t *since)
 {
     ls_node *node = e->node;
     const int status = ended(node);
@@ -95,7 +96,7 @@ static int wait_once(struct emit *e, struct peer *peer, int64_t *since)
         node->figures.stats.blocked++;
     }
     if (!e->wait)
-        return LS_ETIMEDOUT;
+        return no_room(e, peer, size);
     const int64_t deadline = deadline_of(e);
     int64_t until = deadline;
     if (peer != NULL) {
@@ -107,7 +108,7 @@ static int wait_once(struct emit *e, struct peer *peer, int64_t *since)
     const int woken =
         ls_cond_wait(&node->changed, transport_mutex(node->transport), until);
     node->emits_waiting--;
-    return woken != LS_OK && until == deadline ? LS_ETIMEDOUT : LS_OK;
+    return woken != LS_OK && until == deadline ? no_room(e, peer, size) : LS_OK;
 }
 
 static void note_waited(struct emit *e, struct peer *peer, int64_t since)
@@ -133,12 +134,12 @@ int emit_wait_room(struct emit *e, size_t size)
         if (my_turn && peer == NULL)
             break;
         slow = peer != NULL ? peer : slow;
-        status = wait_once(e, peer, &since);
+        status = wait_once(e, peer, size, &since);
         if (status != LS_OK)
             break;
     }
     note_waited(e, slow, since);
-    return status == LS_ETIMEDOUT ? no_room(e, peer, size) : status;
+    return status;
 }
 
 /* ---- publishing -------------------------------------------------------- */

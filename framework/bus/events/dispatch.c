@@ -87,13 +87,25 @@ static void handler_failed(ls_node *node, int status, const char *event,
     dispatch_keep_error(node, status);
 }
 
+int dispatch_take_error(ls_node *node)
+{
+    const int status = ls_failure_return(&node->dispatch.failure);
+    node->dispatch.failure.status = LS_OK;
+    return status;
+}
+
+void dispatch_put_back(ls_node *node, const struct ls_failure *failure)
+{
+    node->dispatch.failure = *failure;
+    ls_cond_broadcast(&node->router.idle);
+}
+
 int ls_node_take_error(ls_node *node)
 {
     if (node_check(node) != LS_OK)
         return LS_ESTATE;
     ls_mutex_lock(&node->router.lock);
-    const int status = ls_failure_return(&node->dispatch.failure);
-    node->dispatch.failure.status = LS_OK;
+    const int status = dispatch_take_error(node);
     ls_mutex_unlock(&node->router.lock);
     return status;
 }

@@ -91,6 +91,9 @@ bool dispatch_is_current(const ls_node *node);
 
 /* Note an error for ls_node_take_error() and whoever waits. */
 void dispatch_keep_error(ls_node *node, int status);
+/* What is kept, for one caller; and back, as the first of all. Router held. */
+int dispatch_take_error(ls_node *node);
+void dispatch_put_back(ls_node *node, const struct ls_failure *failure);
 /* The same of n reliable events that a lost peer may not have got. */
 void dispatch_lost(ls_node *node, const struct peer *peer, const char *event,
                    uint64_t n);

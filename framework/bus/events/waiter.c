@@ -24,15 +24,24 @@ struct ls_waiter {
     uint64_t dropped;
 };
 
-/* Why nothing is waited for any longer; LS_EHANDLER: an error is kept. Router
- * held. */
-static int ended(const ls_node *node)
+static int tell(int status, const char *event)
 {
+    return status == LS_OK ? LS_OK
+                           : ls_error(status, "waiting for event \"%s\": %s",
+                                      event, ls_status_sentence(status));
+}
+
+/* Why nothing is waited for any longer, with a text. An error that is kept is
+ * taken at once: of several waits one has it, and the others go on. Router
+ * held. */
+static int ended(ls_node *node, const char *event, bool *took)
+{
+    *took = false;
     if (node_is_stopping(node))
-        return LS_ECLOSED;
-    return node->dispatch.failure.status != LS_OK
-               ? LS_EHANDLER
-               : atomic_load(&node->dispatch.interrupted);
+        return tell(LS_ECLOSED, event);
+    const int kept = dispatch_take_error(node);
+    *took = kept != LS_OK;
+    return *took ? kept : tell(atomic_load(&node->dispatch.interrupted), event);
 }
 
 static int check_thread(const ls_node *node, const char *event)
@@ -47,15 +56,6 @@ static int check_thread(const ls_node *node, const char *event)
                : LS_OK;
 }
 
-static int tell(ls_node *node, int status, const char *event)
-{
-    if (status == LS_EHANDLER)
-        return ls_node_take_error(node);
-    return status == LS_OK ? LS_OK
-                           : ls_error(status, "waiting for event \"%s\": %s",
-                                      event, ls_status_sentence(status));
-}
-
 /* ---- for the next one -------------------------------------------------- */
 
 struct wait {
@@ -64,6 +64,8 @@ struct wait {
     void *self;
     bool came;
     struct ls_failure failure; /* of fn */
+    struct ls_failure end;     /* why it ended without the event */
+    bool took;                 /* that is the error that the node kept */
 };
 
 static int came(void *self, const struct ls_event *event)
@@ -80,16 +82,17 @@ static int came(void *self, const struct ls_event *event)
     return LS_OK;
 }
 
-static int wait_locked(ls_node *node, const struct wait *w, int64_t deadline)
+static int wait_locked(struct wait *w, const char *event, int64_t deadline)
 {
+    ls_node *const node = w->node;
     while (!w->came) {
-        const int status = ended(node);
+        const int status = ended(node, event, &w->took);
         if (status != LS_OK)
             return status;
         if (ls_cond_wait(&node->router.idle, &node->router.lock, deadline) !=
                 LS_OK &&
             !w->came)
-            return LS_ETIMEDOUT;
+            return tell(LS_ETIMEDOUT, event);
     }
     return LS_OK;
 }
@@ -106,17 +109,20 @@ int ls_wait_for(ls_node *node, const char *event, int wait_ms, ls_event_fn *fn,
     if (status != LS_OK)
         return status;
     ls_mutex_lock(&node->router.lock);
-    status = wait_locked(node, &w, deadline);
+    status = wait_locked(&w, event, deadline);
+    ls_failure_keep(&w.end, status);
     if (!w.came)
         (void)router_off_waiting(node, event, came, &w);
-    ls_mutex_unlock(&node->router.lock);
     /* Maybe meanwhile: fn was running. */
-    if (w.came)
-        return ls_failure_return(&w.failure) == LS_OK
-                   ? LS_OK
-                   : ls_error_at(w.failure.status, "waiting for event \"%s\"",
-                                 event);
-    return tell(node, status, event);
+    if (w.came && w.took)
+        dispatch_put_back(node, &w.end);
+    ls_mutex_unlock(&node->router.lock);
+    if (!w.came)
+        return ls_failure_return(&w.end);
+    return ls_failure_return(&w.failure) == LS_OK
+               ? LS_OK
+               : ls_error_at(w.failure.status, "waiting for event \"%s\"",
+                             event);
 }
 
 /* ---- for what has come since ------------------------------------------- */
@@ -185,14 +191,15 @@ int ls_waiter_create(ls_waiter **out, ls_node *node, const char *event,
 static int take(ls_waiter *waiter, int64_t deadline, struct kept **out)
 {
     ls_node *const node = waiter->node;
+    bool took;
     while (waiter->first == NULL) {
-        const int status = ended(node);
+        const int status = ended(node, waiter->event, &took);
         if (status != LS_OK)
             return status;
         if (ls_cond_wait(&node->router.idle, &node->router.lock, deadline) !=
                 LS_OK &&
             waiter->first == NULL)
-            return LS_ETIMEDOUT;
+            return tell(LS_ETIMEDOUT, waiter->event);
     }
     *out = waiter->first;
     waiter->first = (*out)->next;
@@ -213,9 +220,7 @@ int ls_waiter_wait(ls_waiter *waiter, int wait_ms, ls_event_fn *fn, void *self)
     ls_mutex_lock(&node->router.lock);
     status = take(waiter, deadline, &kept);
     ls_mutex_unlock(&node->router.lock);
-    if (kept == NULL)
-        return tell(node, status, waiter->event);
-    if (fn != NULL)
+    if (kept != NULL && fn != NULL)
         status = fn(self, &kept->event);
     free(kept);
     return status;

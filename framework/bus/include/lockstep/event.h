@@ -182,7 +182,7 @@ LS_MUST_USE LS_API int ls_node_set_delivery(ls_node *node, const char *event,
  *         caller wakes; its error is returned here.
  * Errors: LS_ETIMEDOUT; LS_ECLOSED the node stops; LS_ESTATE called inside a
  *         handler, where it would deadlock; a pending error of
- *         ls_node_take_error(), which this takes. */
+ *         ls_node_take_error(), which this takes: of several waits, one. */
 LS_MUST_USE LS_API int ls_wait_for(ls_node *node, const char *event,
                                    int wait_ms, ls_event_fn *fn, void *self);
 
