@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "forked.h"
 #include "room_inside.h"
 #include "test.h"
 
@@ -33,6 +34,7 @@ static inline ls_room *part_create(ls_runtime *runtime, unsigned n, unsigned me,
     ls_room *const room = calloc(1, sizeof *room);
     assert_non_null(room);
     room->runtime = runtime;
+    room->forks = ls_forks_now();
     room->n = n;
     room->me = me;
     room->grace_ms = grace_ms;

@@ -2,6 +2,7 @@
  * what was given for as long as they are kept, whatever becomes of the nodes;
  * every block comes back; and what can not go so goes over the connection. */
 #include <sched.h>
+#include <sys/wait.h>
 
 #include "call_blocks_fixture.h"
 #include "call_wire.h"
@@ -448,6 +449,26 @@ TEST(a_kept_body_holds_up_no_other_when_a_life_is_over)
     assert_true(is_made(kept[0].data, kept[0].size));
     let_go();
     await_blocks(at, 0);
+    end(w);
+}
+
+TEST(a_kept_body_is_not_given_back_by_a_forked_child)
+{
+    struct call_world *w = sharing(2, 2 * MIB);
+    int status = -1;
+    keep_one(&w->at[0], 300 * KIB);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        let_go();
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(n_blocks(&w->at[0]), 1);
+    assert_true(is_made(kept[0].data, kept[0].size));
+    let_go();
+    await_blocks(&w->at[0], 0);
     end(w);
 }
 

@@ -6,6 +6,7 @@
 
 #include "lockstep/barrier.h"
 #include "lockstep/call.h"
+#include "lockstep/channel.h"
 #include "lockstep/payload.h"
 #include "lockstep/task.h"
 #include "test.h"
@@ -16,6 +17,11 @@ static struct {
     ls_barrier *barrier;
     ls_rpc *calls;
     void *payload;
+    ls_waiter *waiter;
+    ls_channel *channel;
+    ls_call *call;
+    ls_request *request; /* of that call; not answered */
+    struct counter held;
 } parents;
 
 static int ignore(void *self, const struct ls_event *event)
@@ -31,6 +37,22 @@ static int refuse(void *self, ls_request *request)
     return ls_request_fail(&request, "no");
 }
 
+static int hold(void *self, ls_request *request)
+{
+    (void)self;
+    parents.request = request;
+    counter_add(&parents.held, 1);
+    return LS_OK;
+}
+
+static void ignore_message(void *self, uint32_t from, uint64_t incarnation,
+                           const void *data, size_t size)
+{
+    (void)self, (void)from, (void)incarnation, (void)data, (void)size;
+}
+
+static const struct ls_channel_ops channel_ops = {.message = ignore_message};
+
 /* Each line is an exit code of the child, so that a failure says which. */
 #define REFUSED(call)                                                          \
     do {                                                                       \
@@ -45,6 +67,7 @@ static void uses_the_node(void)
     if (strstr(ls_error_text(), "forked") == NULL)
         _exit(1);
     REFUSED(ls_on(node, "e", ignore, NULL));
+    REFUSED(ls_once(node, "e", ignore, NULL));
     REFUSED(ls_off(node, "e", ignore, NULL));
     REFUSED(ls_off_all(node, "*"));
     REFUSED(ls_wait_for(node, "e", LONG_MS, NULL, NULL));
@@ -99,6 +122,66 @@ static void uses_the_rest(void)
         _exit(4);
 }
 
+static int n_released;
+
+static void release(void *data, void *hint)
+{
+    (void)data, (void)hint;
+    n_released++;
+}
+
+static void uses_what_waits(void)
+{
+    ls_node *node = parents.node;
+    struct ls_member member;
+    ls_waiter *waiter = parents.waiter;
+    REFUSED(ls_node_member(node, 9, &member));
+    REFUSED(ls_emit_with(node, &(struct ls_emission){.event = "e",
+                                                     .data = &member,
+                                                     .size = 1,
+                                                     .release = release}));
+    REFUSED(ls_waiter_wait(waiter, LONG_MS, NULL, NULL));
+    REFUSED(ls_waiter_destroy(&waiter));
+    if (n_released != 1 || waiter != parents.waiter ||
+        ls_waiter_dropped(waiter) != 0)
+        _exit(6);
+    REFUSED(ls_waiter_create(&waiter, node, "e", 0));
+    ls_channel *channel = parents.channel;
+    REFUSED(ls_channel_send(channel, 3, "x", 1));
+    REFUSED(ls_channel_send_two(channel, 3, "x", 1, "y", 1));
+    REFUSED(ls_channel_send_near(channel, 3, "x", 1));
+    REFUSED(ls_channel_send_reliable(channel, 3, "x", 1));
+    REFUSED(ls_channel_answer(channel, "other", 3, "x", 1));
+    REFUSED(ls_channel_dispatch(channel, 1));
+    ls_channel_wake_at(channel, LS_NOW);
+    ls_channel_close(&channel);
+    if (channel != parents.channel)
+        _exit(7);
+    REFUSED(ls_channel_open(&channel, node, "new", &channel_ops, NULL));
+}
+
+static void uses_the_calls(void)
+{
+    ls_call *call = parents.call;
+    REFUSED(ls_call_wait(call, LONG_MS));
+    ls_call_cancel(call);
+    ls_call_destroy(&call);
+    if (call != parents.call || ls_call_state(call) != LS_CALL_LOST)
+        _exit(8);
+    ls_request *requests[] = {parents.request, parents.request,
+                              parents.request};
+    ls_request_on_cancel(parents.request, NULL, NULL);
+    if (!ls_request_is_cancelled(parents.request))
+        _exit(9);
+    const struct ls_body body = {.size = 0, .release = release};
+    REFUSED(ls_request_complete_with(&requests[0], "x", 1, &body));
+    REFUSED(ls_request_fail(&requests[1], "x"));
+    REFUSED(ls_request_refuse(&requests[2], LS_CALL_REFUSED, "x"));
+    if (n_released != 1 || requests[0] != NULL || requests[1] != NULL ||
+        requests[2] != NULL)
+        _exit(10);
+}
+
 static void in_a_child(void (*fn)(void))
 {
     const pid_t child = fork();
@@ -144,6 +227,37 @@ static void makes_a_node(void)
         ls_node_start(node) != LS_OK || ls_emit(node, "e", NULL, 0) != LS_OK ||
         ls_node_destroy(&node) != LS_OK)
         _exit(5);
+}
+
+TEST(what_waits_and_what_is_asked_is_the_parents)
+{
+    struct ls_node_options options = usual(3);
+    parents.node = create(&options);
+    counter_init(&parents.held);
+    assert_ok(ls_rpc_open(&parents.calls, parents.node, NULL));
+    assert_ok(ls_rpc_serve(parents.calls, "hold", LS_CALL_ANYONE, hold, NULL));
+    assert_ok(ls_channel_open(&parents.channel, parents.node, "talk",
+                              &channel_ops, NULL));
+    assert_ok(ls_node_start(parents.node));
+    assert_ok(ls_waiter_create(&parents.waiter, parents.node, "e", 0));
+    assert_ok(ls_call_start(&parents.call, parents.calls,
+                            &(struct ls_call_options){.to = 3,
+                                                      .name = "hold",
+                                                      .timeout_ms = LONG_MS}));
+    assert_reaches(&parents.held, 1);
+    in_a_child(uses_what_waits);
+    in_a_child(uses_the_calls);
+    assert_ok(ls_request_complete(&parents.request, NULL, 0));
+    assert_ok(ls_call_wait(parents.call, LONG_MS));
+    assert_int_equal(ls_call_state(parents.call), LS_CALL_COMPLETED);
+    ls_call_destroy(&parents.call);
+    assert_ok(ls_emit(parents.node, "e", NULL, 0));
+    assert_ok(ls_waiter_wait(parents.waiter, LONG_MS, NULL, NULL));
+    assert_ok(ls_waiter_destroy(&parents.waiter));
+    ls_channel_close(&parents.channel);
+    assert_ok(ls_rpc_close(&parents.calls));
+    assert_ok(ls_node_destroy(&parents.node));
+    counter_fini(&parents.held);
 }
 
 TEST(who_forks_before_the_first_node_may_make_them_in_the_child)

@@ -2,6 +2,8 @@
  */
 #include "lockstep/room.h"
 
+#include <sys/wait.h>
+
 #include "test.h"
 #include "world_fixture.h"
 
@@ -1015,6 +1017,37 @@ TEST(a_room_of_one_is_a_room)
     assert_ok(ls_room_barrier(m->room, "alone", 0));
     assert_ok(ls_room_all_reduce(m->room, "alone", &mean, one, one, 3, 0));
     assert_true(one[2] == 3.0f);
+    stop(&rooms);
+}
+
+/* As a copy does at its end, in a language that destroys what it has. */
+static void uses_the_parents(ls_room *room)
+{
+    ls_room *const same = room;
+    if (ls_room_barrier(room, "gate", LONG_MS) != LS_ESTATE ||
+        strstr(ls_error_text(), "forked") == NULL)
+        _exit(1);
+    ls_room_give_up(room, LS_ECANCELED);
+    ls_room_resign(room, LS_ECANCELED);
+    ls_room_destroy(&room);
+    _exit(room == same ? 0 : 2);
+}
+
+TEST(a_copy_of_the_process_takes_no_part_and_takes_nobody_out)
+{
+    static struct rooms rooms;
+    int status = -1;
+    start(&rooms);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(10); /* it ends by that if something waits */
+        uses_the_parents(rooms.members[0].room);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    together(&rooms, pass_barrier);
+    all_end_with(&rooms, LS_OK, "");
     stop(&rooms);
 }
 

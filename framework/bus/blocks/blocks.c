@@ -69,6 +69,7 @@ struct block_pair *blocks_pair(ls_node *node, struct peer *peer)
     atomic_init(&pair->users, 1);
     (void)atomic_fetch_add(&blocks->users, 1);
     pair->place = place;
+    pair->forks = node->forks;
     pair->id = peer->member.id;
     pair->life = peer->member.incarnation;
     pair->touched = blocks->touched;
@@ -495,12 +496,15 @@ int blocks_take(ls_node *node, const struct peer *from, const uint8_t *data,
 }
 
 /* Nobody here reads it any more. Its owner may use the slot again as soon as it
- * is said, so it is not held any more before that. */
+ * is said, so it is not held any more before that. What a copy of this process
+ * has it says nothing of: the row is that of the process that reads there. */
 void blocks_give_back(void *data, void *hint)
 {
     struct block_hold *const hold = hint;
     struct block_pair *const pair = hold->pair;
     (void)data;
+    if (ls_forked_since(pair->forks))
+        return;
     const uint64_t number = atomic_exchange(&hold->number, 0);
     block_row_done(pair->touched, pair->row, (unsigned)(hold - pair->holds),
                    number);

@@ -52,6 +52,7 @@ struct block_pair {
     atomic_uint users; /* the node, and each block that is read: it may be
                         * read when the node is no more */
     unsigned place;    /* in struct blocks, and of its row */
+    unsigned forks;    /* of its node */
     uint32_t id;
     uint64_t life;
     bool over;                  /* a life of one of them is */

@@ -158,6 +158,12 @@ void calls_on_body(ls_rpc *calls, struct ls_request *request,
     drop(request);
 }
 
+/* Whether it came here by fork(2): its answer is the parent's. */
+static bool is_parents(const ls_request *request)
+{
+    return ls_forked_since(request->calls->forks);
+}
+
 /* ---- being told that nobody waits any more ----------------------------- */
 
 void calls_on_cancelled(void *self, struct open_call *entry)
@@ -217,6 +223,8 @@ void ls_request_on_cancel(ls_request *request, void (*fn)(void *self),
                           void *self)
 {
     ls_rpc *calls = request->calls;
+    if (is_parents(request))
+        return;
     ls_mutex_lock(&calls->mutex);
     silence(request);
     request->on_cancel = fn;
@@ -229,6 +237,8 @@ void ls_request_on_cancel(ls_request *request, void (*fn)(void *self),
 
 bool ls_request_is_cancelled(const ls_request *request)
 {
+    if (is_parents(request))
+        return true;
     ls_mutex_lock(&request->calls->mutex);
     const bool cancelled = request->entry.state == LS_CALL_CANCELLED;
     ls_mutex_unlock(&request->calls->mutex);
@@ -418,6 +428,8 @@ static int answer(ls_request **request_p, struct call_message *message)
     ls_request *request = *request_p;
     ls_rpc *calls = request->calls;
     *request_p = NULL;
+    if (is_parents(request))
+        return ls_forked_error("this request");
     ls_mutex_lock(&calls->mutex);
     silence(request);
     const bool waited_for =
@@ -448,6 +460,10 @@ int ls_request_complete_with(ls_request **request, const void *data,
 {
     char text[LS_CALL_TEXT_MAX + 1];
     struct payload *payload = NULL;
+    if (is_parents(*request)) { /* before its body takes a block */
+        calls_release_given(body);
+        return ls_request_fail(request, NULL);
+    }
     int status = calls_take_given((*request)->calls, &payload,
                                   (*request)->entry.peer, body);
     if (status == LS_OK && size > LS_CALL_DATA_MAX)

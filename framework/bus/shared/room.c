@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "forked.h"
 #include "room_inside.h"
 #include "room_meet.h"
 
@@ -129,6 +130,15 @@ static int make(ls_room *room, const struct ls_room_options *options)
                                                     : TIMEOUT_MS));
 }
 
+static void end(ls_room *room)
+{
+    room_part(room);
+    if (room->core.own != NULL && !room->core.resigned)
+        core_leave(&room->core);
+    room_shut(room);
+    free(room);
+}
+
 int ls_room_create(ls_room **out, ls_node *node,
                    const struct ls_room_options *options)
 {
@@ -139,12 +149,13 @@ int ls_room_create(ls_room **out, ls_node *node,
     if (made == NULL)
         return ls_error(LS_ENOMEM, "no memory for a room");
     made->node = node;
+    made->forks = ls_forks_now();
     made->runtime = ls_node_runtime(node);
     const int status = make(made, options != NULL ? options : &defaults);
     if (status != LS_OK) {
         struct ls_failure failure;
         ls_failure_keep(&failure, status);
-        ls_room_destroy(&made);
+        end(made);
         return ls_failure_return(&failure);
     }
     *out = made;
@@ -153,15 +164,10 @@ int ls_room_create(ls_room **out, ls_node *node,
 
 void ls_room_destroy(ls_room **room)
 {
-    if (room == NULL || *room == NULL)
+    if (room == NULL || *room == NULL || ls_forked_since((*room)->forks))
         return;
-    ls_room *const gone = *room;
+    end(*room);
     *room = NULL;
-    room_part(gone);
-    if (gone->core.own != NULL && !gone->core.resigned)
-        core_leave(&gone->core);
-    room_shut(gone);
-    free(gone);
 }
 
 unsigned ls_room_size(const ls_room *room)
@@ -186,11 +192,14 @@ bool ls_room_counts(const ls_room *room, unsigned place)
 
 void ls_room_resign(ls_room *room, int status)
 {
-    core_resign(&room->core, status);
+    if (!ls_forked_since(room->forks))
+        core_resign(&room->core, status);
 }
 
 void ls_room_give_up(ls_room *room, int status)
 {
+    if (ls_forked_since(room->forks))
+        return;
     /* Before it is in the operation, it is to find this there. */
     atomic_store(&room->given_up, status);
     core_quit(&room->core, status);

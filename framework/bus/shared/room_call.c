@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "forked.h"
 #include "lockstep/event.h"
 #include "room_inside.h"
 
@@ -121,6 +122,8 @@ static int own_status(const ls_room *room, int status)
 int room_call(ls_room *room, const char *name, const char *kind, uint64_t shape,
               int wait_ms)
 {
+    if (ls_forked_since(room->forks))
+        return ls_forked_error("this room");
     if (room->core.out)
         return is_out(room);
     if (room->core.resigned)

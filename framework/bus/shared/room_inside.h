@@ -53,6 +53,7 @@ struct ls_room {
     struct room_meeting *meeting; /* own; room_meet.c; NULL: in tests of what
                                    * is below it */
     char name[LS_ROOM_NAME_MAX + 1];
+    unsigned forks; /* ls_forks_now(), when it was made */
     unsigned n, me;
     struct room_member members[ROOM_MEMBERS_MAX]; /* by place */
     struct room_core core;

@@ -52,7 +52,8 @@ struct ls_body {
     void *hint;
 };
 /* Any thread, even when the node is gone, while its runtime is there. Sets
- * *body to none; releasing none is fine. */
+ * *body to none; releasing none is fine. In a process that fork(2) has made, a
+ * body that lies in its sender's memory stays there: the parent may read it. */
 LS_API void ls_body_release(struct ls_body *body);
 
 /* If a taken body lies in its sender's memory, put a copy of its own in its
@@ -183,7 +184,8 @@ LS_API bool ls_request_is_cancelled(const ls_request *request);
 
 /* Answer. The request is freed and *request is NULL, whatever is returned.
  * Errors: LS_ELIMIT too much data, and the caller sees a failure that says so;
- *         LS_ECANCELED the caller no longer waits. Both may be ignored. */
+ *         LS_ECANCELED the caller no longer waits. Both may be ignored.
+ *         LS_ESTATE it came here by fork(2): its answer is the parent's. */
 LS_API int ls_request_complete(ls_request **request, const void *data,
                                size_t size);
 /* The same with a body, which is given. It is sent after this returns; a caller

@@ -25,6 +25,10 @@
  * After an error, what the operation writes to is undefined; the next one is
  * tried afresh.
  *
+ * fork(2): a room is the parent's. In the child its operations return
+ * LS_ESTATE, and the functions without a status do nothing, ls_room_destroy()
+ * included.
+ *
  * Thread: serial; a room has one operation at a time.
  * Source: docs/shared-memory.md. */
 #ifndef LOCKSTEP_ROOM_H
