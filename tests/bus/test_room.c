@@ -2,6 +2,7 @@
  */
 #include "lockstep/room.h"
 
+#include <sched.h>
 #include <sys/wait.h>
 
 #include "test.h"
@@ -633,6 +634,8 @@ TEST(arguments_out_of_range_are_refused)
                  LS_EINVAL);
     assert_fails(ls_room_reduce_scatter(room, "r", &odd, &byte, &byte, 0, 0),
                  LS_EINVAL);
+    assert_fails(ls_room_gather(room, "g", 3, &byte, 1, NULL, 0), LS_EINVAL);
+    assert_fails(ls_room_scatter(room, "s", 3, NULL, 1, &byte, 0), LS_EINVAL);
     stop(&rooms);
 }
 
@@ -930,6 +933,49 @@ TEST(who_does_not_come_to_meet_is_named)
         rooms.members[i].options.timeout_ms = 50;
     together(&rooms, make_room);
     all_end_with(&rooms, LS_ETIMEDOUT, "room \"room\"");
+    stop(&rooms);
+}
+
+static void begin_one(struct member *m, void (*fn)(struct member *member))
+{
+    m->fn = fn;
+    assert_ok(
+        ls_thread_spawn(ls_runtime_threads(), &m->thread, "test", run_one, m));
+}
+
+TEST(an_interrupt_ends_the_wait_for_members)
+{
+    static struct rooms rooms;
+    prepare(&rooms);
+    begin_one(&rooms.members[0], make_room);
+    int status;
+    do /* until it waited */
+        ls_node_interrupt(rooms.members[0].node, LS_ECANCELED);
+    while ((status = ls_thread_join(&rooms.members[0].thread,
+                                    ls_deadline(ls_runtime_threads(), 2))) ==
+           LS_ETIMEDOUT);
+    assert_ok(status);
+    assert_int_equal(rooms.members[0].status, LS_ECANCELED);
+    assert_has(rooms.members[0].text, "room \"room\"");
+    assert_null(rooms.members[0].room);
+    stop(&rooms);
+}
+
+/* As the end of a run does it, while another thread is in a room. */
+TEST(the_end_of_an_interrupt_ends_no_operation)
+{
+    static struct rooms rooms;
+    start(&rooms);
+    begin_one(&rooms.members[0], pass_barrier);
+    begin_one(&rooms.members[1], pass_barrier);
+    for (int i = 0; i < 200; i++) {
+        ls_node_interrupt(rooms.members[0].node, LS_OK);
+        (void)sched_yield();
+    }
+    pass_barrier(&rooms.members[2]);
+    for (size_t i = 0; i < 2; i++)
+        assert_ok(ls_thread_join(&rooms.members[i].thread, LS_FOREVER));
+    all_end_with(&rooms, LS_OK, "");
     stop(&rooms);
 }
 

@@ -341,6 +341,9 @@ static int look_for_failure(const struct room_meeting *meeting)
     const ls_room *const room = meeting->room;
     if (meeting->closed)
         return ls_error(LS_ECLOSED, "room \"%s\": its node stops", room->name);
+    const int interrupted = ls_node_interrupted(room->node);
+    if (interrupted != LS_OK)
+        return ls_error_at(interrupted, "room \"%s\"", room->name);
     if (meeting->renewed)
         return ls_error(LS_ELOST,
                         "room \"%s\": the others hold this node for lost",
@@ -419,6 +422,7 @@ static void tell_failure(struct room_meeting *meeting, int status,
     meeting->own.status = status;
     tell_all(meeting);
     while (!all_are(meeting, false) && !meeting->closed &&
+           ls_node_interrupted(meeting->room->node) == LS_OK &&
            ls_cond_wait(&meeting->changed, &meeting->lock, deadline) == LS_OK)
         continue;
     (void)ls_failure_return(&failure);
@@ -434,10 +438,16 @@ static void begin(struct room_meeting *meeting)
             core_lose(&room->core, i);
 }
 
+/* Also when an interrupt is over: then nobody is to give up. */
 static void on_interrupt(void *self)
 {
     struct room_meeting *const meeting = self;
-    core_quit(&meeting->room->core, LS_ECANCELED);
+    ls_room *const room = meeting->room;
+    ls_mutex_lock(&meeting->lock);
+    if (meeting->met && ls_node_interrupted(room->node) != LS_OK)
+        core_quit(&room->core, LS_ECANCELED);
+    ls_cond_broadcast(&meeting->changed);
+    ls_mutex_unlock(&meeting->lock);
 }
 
 static int open_meeting(struct room_meeting *meeting, const char *folder)
@@ -467,6 +477,8 @@ static int open_meeting(struct room_meeting *meeting, const char *folder)
     status =
         ls_channel_open(&meeting->channel, room->node, name, &ops, meeting);
     ls_mutex_unlock(&meeting->lock);
+    if (status == LS_OK)
+        status = ls_node_on_interrupt(room->node, on_interrupt, meeting);
     return status;
 }
 
@@ -491,8 +503,6 @@ int room_meet(ls_room *room, const char *folder, int64_t deadline)
     ls_mutex_unlock(&meeting->lock);
     ls_offer_end(&meeting->offer);
     ls_offer_end(&meeting->store_offer);
-    if (status == LS_OK)
-        status = ls_node_on_interrupt(room->node, on_interrupt, meeting);
     return status;
 }
 

@@ -220,8 +220,9 @@ LS_API size_t ls_node_listeners(ls_node *node, const char *event, uint32_t *ids,
  * ls_node_start() and ls_node_join(); for events in ls_wait_for() and
  * ls_waiter_wait(); for room in an emit; ls_call_wait(), ls_call_ask() and
  * ls_rpc_connect(), whose call continues or is cancelled as after a deadline;
- * ls_barrier_wait(), as after ls_barrier_abort(); and in the steps of its tasks
- * ls_step_sleep(), ls_mw_barrier() and ls_mw_exchange(). */
+ * ls_barrier_wait(), as after ls_barrier_abort(); ls_room_create(), and the
+ * operations of a room; and in the steps of its tasks ls_step_sleep(),
+ * ls_mw_barrier() and ls_mw_exchange(). */
 LS_API void ls_node_interrupt(ls_node *node, int status);
 
 /* The same, a moment later, on a thread of the node, which must be open. This

@@ -22,6 +22,8 @@
  *   LS_EABORTED   a member has failed before others could: it is named, and its
  *                 status is ls_error_cause()
  *   LS_ECLOSED    this node has stopped
+ *   LS_ESTATE     this member has resigned
+ *   the status that ls_node_interrupt() or ls_room_give_up() was called with
  * After an error, what the operation writes to is undefined; the next one is
  * tried afresh.
  *
@@ -83,7 +85,8 @@ LS_API void ls_room_options_init(struct ls_room_options *options);
  *         option; LS_ESTATE no members are listed, and the world is not
  *         complete; LS_EMISMATCH the others have another list of members;
  *         LS_EEXIST this node has a room of this name; LS_ESTATE the store is
- *         in another room; LS_ENOMEM; LS_EIO; LS_ECLOSED. */
+ *         in another room; LS_ENOENT there is no such folder; the status given
+ *         to ls_node_interrupt(); LS_ENOMEM; LS_EIO; LS_ECLOSED. */
 LS_MUST_USE LS_API int ls_room_create(ls_room **out, ls_node *node,
                                       const struct ls_room_options *options);
 /* To the others, this member is lost from here on, unless it has resigned. NULL
@@ -125,7 +128,9 @@ LS_API void ls_room_fault(const ls_room *room, struct ls_room_fault *out);
 LS_MUST_USE LS_API int ls_room_barrier(ls_room *room, const char *name,
                                        int wait_ms);
 
-/* The bytes of the member at `root` become those of all. data: borrow. */
+/* The bytes of the member at `root` become those of all.
+ * data:   borrow.
+ * Errors: also LS_EINVAL there is no such place; LS_ELOST nobody is there. */
 LS_MUST_USE LS_API int ls_room_broadcast(ls_room *room, const char *name,
                                          unsigned root, void *data, size_t size,
                                          int wait_ms);
@@ -165,7 +170,9 @@ struct ls_room_fold {
 };
 
 /* The folds of all, in the order of places: ((0 and 1) and 2) …, so the same
- * bits in all. in, out: borrow; count numbers; they may be the same. */
+ * bits in all.
+ * in, out: borrow; count numbers; they may be the same.
+ * Errors:  also, here and below, LS_EINVAL fold has no such width. */
 LS_MUST_USE LS_API int ls_room_all_reduce(ls_room *room, const char *name,
                                           const struct ls_room_fold *fold,
                                           const void *in, void *out,
@@ -195,7 +202,8 @@ LS_API const void *ls_room_buffer_at(const ls_room_buffer *buffer,
 /* As ls_room_all_reduce(), of what lies in the members' buffers, which stays.
  * result: count numbers, to be read; borrow, until the next operation with this
  *         buffer. If the others shut this member out meanwhile, they may
- * change: its next operation says so. */
+ *         change: its next operation says so.
+ * Errors: also LS_EINVAL the buffer has no `count` numbers. */
 LS_MUST_USE LS_API int ls_room_fold_buffer(ls_room *room, const char *name,
                                            const struct ls_room_fold *fold,
                                            ls_room_buffer *buffer, size_t count,
