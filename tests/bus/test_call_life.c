@@ -147,6 +147,11 @@ TEST(opening_and_serving_are_refused_when_they_cannot_be)
     assert_fails(
         ls_rpc_open(&calls, node, &(struct ls_rpc_options){.n_workers = 65}),
         LS_EINVAL);
+    assert_fails(ls_rpc_open(&calls, node,
+                             &(struct ls_rpc_options){
+                                 .max_body_bytes = (size_t)UINT32_MAX + 1}),
+                 LS_EINVAL);
+    assert_null(calls);
     calls = w->at[0].calls;
     assert_fails(ls_rpc_serve(calls, "a b", LS_CALL_ANYONE, serve_echo, NULL),
                  LS_EINVAL);
@@ -198,10 +203,77 @@ TEST(starting_is_refused_when_it_cannot_be)
     call_world_end(w);
 }
 
+/* Outputs are written only on success. */
+static void asking_ends_with(struct caller_node *at, const char *name,
+                             int timeout_ms, int status, const char *has)
+{
+    void *answer = at;
+    size_t size = 7;
+    struct ls_body body = {.data = at};
+    assert_fails(
+        ls_call_ask_body(at->calls,
+                         &(struct ls_call_options){
+                             .to = 2, .name = name, .timeout_ms = timeout_ms},
+                         &answer, &size, &body),
+        status);
+    assert_error_has(has);
+    assert_ptr_equal(answer, at);
+    assert_int_equal(size, 7);
+    assert_ptr_equal(body.data, at);
+}
+
 static void close_it(void *self)
 {
     struct caller_node *at = self;
     ls_rpc_close(&at->calls);
+}
+
+struct closer {
+    struct caller_node *at, *other; /* closes when the other holds a request */
+};
+
+static void close_when_held(void *self)
+{
+    struct closer *closer = self;
+    if (!counter_reaches(&closer->other->held, 2))
+        abort();
+    ls_rpc_close(&closer->at->calls);
+}
+
+TEST(asking_says_how_it_ended)
+{
+    struct call_world *w = three(NULL);
+    struct caller_node *at = &w->at[0];
+    struct closer closer = {at, &w->at[1]};
+    ls_thread *thread;
+    asking_ends_with(at, "fail", LONG_MS, LS_EHANDLER, "the oven is cold");
+    asking_ends_with(at, "mine", LONG_MS, LS_EABORTED, "master");
+    asking_ends_with(at, "hold", 1, LS_ETIMEDOUT, "hold");
+    assert_reaches(&w->at[1].held, 1);
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "close",
+                              close_when_held, &closer));
+    asking_ends_with(at, "hold", LONG_MS, LS_ECANCELED, "closed");
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    for (size_t i = 0; i < 2; i++)
+        (void)ls_request_fail(&w->at[1].requests[i], "");
+    call_world_end(w);
+}
+
+TEST(a_node_that_is_not_on_the_network_calls_nobody)
+{
+    struct ls_node_options options;
+    ls_node *node = NULL;
+    ls_rpc *calls = NULL;
+    ls_call *call = NULL;
+    const struct ls_call_options question = {.to = 0, .name = "echo"};
+    ls_node_options_init(&options);
+    options.bind = "inproc://calls-nobody";
+    assert_ok(ls_node_create(&node, &options));
+    assert_ok(ls_rpc_open(&calls, node, NULL));
+    assert_fails(ls_call_start(&call, calls, &question), LS_ECLOSED);
+    assert_null(call);
+    assert_ok(ls_rpc_close(&calls));
+    assert_ok(ls_node_destroy(&node));
 }
 
 TEST(closing_ends_all_on_both_sides)

@@ -53,7 +53,17 @@ TEST(texts_out_of_range_are_refused)
     ALLOWED(role, "learner,gpu");
     ALLOWED(labels, NULL);
     ALLOWED(labels, "gpu,fast-1");
+    longer[31] = '\0';
+    ALLOWED(role, longer);
+    longer[31] = 'x';
+    longer[32] = '\0';
+    REFUSED(role, longer, "role");
+    longer[32] = 'x';
+    longer[63] = '\0';
+    ALLOWED(labels, longer);
+    longer[63] = 'x';
     longer[LS_JOB_MAX] = '\0';
+    REFUSED(labels, longer, "labels");
     ALLOWED(job, longer);
     longer[LS_JOB_MAX] = 'x';
     longer[LS_JOB_MAX + 1] = '\0';
@@ -98,6 +108,7 @@ TEST(numbers_out_of_range_are_refused)
     REFUSED(max_payload_bytes, ((size_t)1 << 30) + 1, "max_payload_bytes");
     ALLOWED(world_size, 4096);
     ALLOWED(start_timeout_ms, 0);
+    ALLOWED(heartbeat_ms, 10);
     ALLOWED(silence_ms, 500);
     ALLOWED(window_messages, 16);
     ALLOWED(window_messages, 1u << 20);
@@ -105,6 +116,17 @@ TEST(numbers_out_of_range_are_refused)
     ALLOWED(window_bytes, 2u << 20);
     ALLOWED(max_payload_bytes, (size_t)1 << 30);
     ALLOWED(id, UINT32_MAX);
+}
+
+TEST(silence_is_two_heartbeats_at_least)
+{
+    struct ls_node_options slow = usual(1);
+    slow.heartbeat_ms = 60000;
+    slow.silence_ms = 119999;
+    assert_refused(&slow, "silence_ms");
+    slow.silence_ms = 120000;
+    ls_node *node = create(&slow);
+    ls_node_destroy(&node);
 }
 
 TEST(members_are_the_ids_of_the_world)

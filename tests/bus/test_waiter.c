@@ -107,6 +107,41 @@ TEST(a_wait_ends_as_others_do)
     assert_ok(ls_node_destroy(&node));
 }
 
+static int refuse(void *self, const struct ls_event *event)
+{
+    (void)self;
+    (void)event;
+    return ls_error(LS_EPROTO, "as asked");
+}
+
+/* Whatever would end a wait. */
+TEST(what_is_kept_is_taken_first)
+{
+    struct ls_node_options options = usual(0);
+    ls_node *node = started(&options);
+    ls_waiter *waiter = NULL;
+    int value = 0;
+    assert_ok(ls_waiter_create(&waiter, node, "answer", 0));
+    assert_ok(ls_on(node, "wrong", refuse, NULL));
+    for (int i = 1; i <= 3; i++)
+        answer(node, i);
+    settle(node);
+    assert_ok(ls_emit(node, "wrong", NULL, 0));
+    ls_node_interrupt(node, LS_ECANCELED);
+    assert_ok(ls_waiter_wait(waiter, 0, number, &value));
+    assert_int_equal(value, 1);
+    assert_fails(ls_waiter_wait(waiter, 0, refuse, NULL), LS_EPROTO);
+    assert_ok(ls_node_stop(node, LS_OK));
+    assert_ok(ls_waiter_wait(waiter, 0, number, &value));
+    assert_int_equal(value, 3);
+    assert_fails(ls_waiter_wait(waiter, 0, number, &value), LS_ECLOSED);
+    assert_fails(ls_node_take_error(node), LS_EPROTO); /* nobody took it */
+    assert_ok(ls_waiter_destroy(&waiter));
+    assert_fails(ls_waiter_create(&waiter, node, "answer", 0), LS_ECLOSED);
+    assert_null(waiter);
+    assert_ok(ls_node_destroy(&node));
+}
+
 static ls_node *interrupted;
 
 static void on_alarm(int number)

@@ -287,6 +287,32 @@ static void check_other(struct pair *pair)
     assert_ok(ls_thread_join(&thread, LS_FOREVER));
 }
 
+/* ---- a run that is cancelled, with any status too ------------------------ */
+
+static void cancel_later(void *task)
+{
+    ls_runtime *runtime = ls_task_runtime(task);
+    ls_rest_until(runtime, ls_now(runtime) + LS_NS_PER_S);
+    ls_task_cancel(task, told, "enough");
+}
+
+static void check_cancel(struct pair *pair,
+                         struct ls_middleware (*make)(ls_task *task))
+{
+    const struct ls_task_options options = {.node = pair->a, .roles = "a"};
+    ls_task *task = NULL;
+    ls_thread *thread = NULL;
+    assert_ok(ls_task_create(&task, &options));
+    assert_ok(ls_task_use(task, make(task)));
+    assert_ok(
+        ls_thread_spawn(pair->runtime, &thread, "cancel", cancel_later, task));
+    assert_fails(ls_task_run(task, 1), told);
+    assert_error_has("enough");
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    assert_ok(ls_task_destroy(&task));
+    assert_ok(ls_node_interrupted(pair->a));
+}
+
 static void simulated(void *self)
 {
     ls_runtime *runtime = self;
@@ -296,6 +322,9 @@ static void simulated(void *self)
     if (told == LS_ECANCELED)
         check_other(&pair);
     check_waits(&pair, simulated_ring);
+    check_cancel(&pair, sleeper);
+    check_cancel(&pair, barrier_step);
+    check_cancel(&pair, exchange_step);
     pair_close(&pair);
     check_join(runtime, "tcp://127.0.0.1:21502", simulated_ring);
     assert_ok(ls_thread_join(&ringer.thread, LS_FOREVER));

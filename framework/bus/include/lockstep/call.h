@@ -256,8 +256,8 @@ struct ls_call_options {
  *         ls_call_destroy(), in `ended` or later.
  * Errors: LS_EINVAL the name, or timeout_ms is negative; LS_ELIMIT more than
  *         LS_CALL_DATA_MAX, or a body of 4 GiB or more; LS_EAGAIN too many
- *         calls are open; LS_ENOENT there is no such member; LS_ECLOSED;
- *         LS_ENOMEM. */
+ *         calls are open; LS_ENOENT there is no such member; LS_ECLOSED, also
+ *         before ls_node_open(); LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_call_start(ls_call **out, ls_rpc *calls,
                                      const struct ls_call_options *options);
 

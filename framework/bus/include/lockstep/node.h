@@ -98,14 +98,14 @@ struct ls_node_options {
     enum ls_topology topology;
 
     /* The world: start returns when this many nodes, itself included, are
-     * ready; 1 waits for nobody. `members`, if given, holds exactly their ids
-     * (world_size of them): no other node counts, and errors can name those
-     * that are missing. */
+     * ready: 1 … 4096; 1 waits for nobody. `members`, if given, holds exactly
+     * their ids (world_size of them): no other node counts, and errors can name
+     * those that are missing. */
     uint32_t world_size;
     const uint32_t *members;
     /* The most nodes that may be in the world at once, itself included. They
-     * may join at any time; one more is refused. 0: world_size, but no limit if
-     * that is 1 or the topology is alone. */
+     * may join at any time; one more is refused. At most 4096. 0: world_size,
+     * but no other limit if that is 1 or the topology is alone. */
     uint32_t world_max;
 
     uint64_t config_hash; /* nodes with different ones refuse each other; 0:
