@@ -311,6 +311,9 @@ TEST(a_wrong_override_is_refused)
     memset(path + 33, ']', 33);
     path[66] = '\0';
     assert_fails(ls_config_set(config, "a", path), LS_ELIMIT);
+    static char large[(1 << 20) + 2];
+    memset(large, '#', sizeof large - 1);
+    assert_fails(ls_config_set(config, "a", large), LS_ELIMIT);
     assert_false(ls_config_has(ls_config_root(config), "new"));
     ls_config_destroy(&config);
 }
@@ -338,6 +341,9 @@ TEST(files_are_read_and_named)
     assert_ok(ls_config_load(&config, path));
     assert_int_equal(ls_config_int(ls_config_root(config), "lr", 0, 0, 9), 1);
     assert_clean(&config);
+    assert_int_equal(truncate(path, (1 << 20) + 1), 0);
+    assert_fails(ls_config_load(&config, path), LS_ELIMIT);
+    assert_error_has(path);
     unlink(path);
     assert_fails(ls_config_load(&config, path), LS_ENOENT);
     assert_error_has(path);

@@ -372,6 +372,34 @@ TEST(what_no_reader_would_accept_is_not_written)
                        "not in the table");
 }
 
+static void assert_file_not_encoded(const struct ls_trace_file *file,
+                                    const char *why)
+{
+    void *data = NULL;
+    size_t size;
+    assert_fails(ls_trace_encode(file, &data, &size), LS_EINVAL);
+    assert_error_has(why);
+    assert_null(data);
+}
+
+TEST(a_recording_without_names_or_with_unclean_ones_is_not_written)
+{
+    char fine[] = "?", unclean[] = "a\nb";
+    char *names[] = {fine, unclean};
+    struct ls_trace_file file = {.names = names, .n_names = 1};
+    void *data = NULL;
+    size_t size;
+    assert_ok(ls_trace_encode(&file, &data, &size));
+    free(data);
+    file.n_names = 0;
+    assert_file_not_encoded(&file, "0 names");
+    file.n_names = 2;
+    assert_file_not_encoded(&file, "name 1");
+    file.n_names = 1;
+    strcpy(file.reason, unclean);
+    assert_file_not_encoded(&file, "reason");
+}
+
 static void assert_refused(const void *data, size_t size, int wanted,
                            const char *why)
 {
