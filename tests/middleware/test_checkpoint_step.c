@@ -812,3 +812,29 @@ TEST(options_that_cannot_be_are_refused)
         ls_task_destroy(&task);
     }
 }
+
+TEST(a_step_needs_calls_and_a_name_there)
+{
+    struct ls_node_options options;
+    struct ls_checkpoint_step_options step = {.folder = "/tmp/x"};
+    ls_node *node = NULL;
+    ls_rpc *calls = NULL;
+    ls_task *task = NULL;
+    (void)state;
+    ls_node_options_init(&options);
+    options.bind = "inproc://checkpoint-step-alone";
+    assert_ok(ls_node_create(&node, &options));
+    assert_ok(ls_rpc_open(&calls, node, NULL));
+    assert_ok(ls_task_create(&task, &(struct ls_task_options){.node = node}));
+    assert_fails(ls_task_use(task, ls_mw_checkpoint(task, &step)), LS_EINVAL);
+    assert_error_has("needs its calls");
+    step.calls = calls;
+    assert_ok(ls_task_use(task, ls_mw_checkpoint(task, &step)));
+    assert_fails(ls_task_use(task, ls_mw_checkpoint(task, &step)), LS_EEXIST);
+    assert_error_has("checkpoint");
+    step.name = "another";
+    assert_ok(ls_task_use(task, ls_mw_checkpoint(task, &step)));
+    assert_ok(ls_rpc_close(&calls));
+    assert_ok(ls_task_destroy(&task));
+    assert_ok(ls_node_destroy(&node));
+}

@@ -101,9 +101,10 @@ struct ls_checkpoint_step_options {
  * LS_EPROTO none of the checkpoints can be used: the log says why; LS_ELOST,
  * LS_ETIMEDOUT a node did not take part: it is named; LS_EABORTED where it is
  * not led: the run cannot begin, and why.
- * The step cannot be made: LS_EINVAL no folder where it leads, seconds or
- * timeout_ms is negative, the best without a metric's name; LS_EEXIST these
- * calls serve a step of this name. */
+ * The step cannot be made: LS_EINVAL no folder where it leads, no calls of a
+ * task with a node, seconds or timeout_ms is negative, the best without a
+ * metric's name, an epoch below 0; LS_EEXIST these calls serve a step of this
+ * name. */
 LS_API struct ls_middleware
 ls_mw_checkpoint(ls_task *task,
                  const struct ls_checkpoint_step_options *options);
