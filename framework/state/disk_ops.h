@@ -50,6 +50,7 @@ struct disk_ops {
     /* EINVAL: it is not a link. Cut to `size`, its NUL included. */
     int (*read_link)(struct disk *disk, const char *path, char *out,
                      size_t size);
+    /* EEXIST: there is one. */
     int (*make_folder)(struct disk *disk, const char *path);
     int (*remove_folder)(struct disk *disk, const char *path); /* ENOTEMPTY */
     int (*sync_folder)(struct disk *disk, const char *path);

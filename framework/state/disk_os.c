@@ -182,8 +182,14 @@ static int os_read_link(struct disk *disk, const char *path, char *out,
 
 static int os_make_folder(struct disk *disk, const char *path)
 {
+    struct stat there;
     (void)disk;
-    return mkdir(path, 0777) < 0 ? errno : 0;
+    const int failed = mkdir(path, 0777) < 0 ? errno : 0;
+    if (failed != EEXIST)
+        return failed;
+    if (stat(path, &there) < 0)
+        return errno;
+    return S_ISDIR(there.st_mode) ? EEXIST : ENOTDIR;
 }
 
 static int os_remove_folder(struct disk *disk, const char *path)

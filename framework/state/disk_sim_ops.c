@@ -383,7 +383,7 @@ static int sim_make_folder(struct disk *disk, const char *path)
     if (failed == 0)
         failed = find(seat_of(disk), path, &place);
     if (failed == 0 && place.node != NULL)
-        failed = EEXIST;
+        failed = place.node->is_folder ? EEXIST : ENOTDIR;
     return failed == 0 ? create(seat_of(disk), &place, true) : failed;
 }
 

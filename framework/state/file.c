@@ -42,12 +42,27 @@ static int open_failed(int failed, const char *path, unsigned flags)
     return disk_error(failed, "opening", path);
 }
 
+static int check_path(const char *path)
+{
+    return strlen(path) < LS_PATH_MAX
+               ? LS_OK
+               : ls_error(LS_ELIMIT, "the file %.80s… has too long a path",
+                          path);
+}
+
 int ls_file_open(ls_file **out, const char *path, unsigned flags)
 {
     *out = NULL;
+    const int status = check_path(path);
+    if (status != LS_OK)
+        return status;
+    if ((flags & (LS_FILE_CREATE | LS_FILE_EMPTY)) != 0 &&
+        (flags & LS_FILE_WRITE) == 0)
+        return ls_error(LS_EINVAL,
+                        "opening %s: it is created or emptied only with "
+                        "LS_FILE_WRITE",
+                        path);
     const size_t size = strlen(path) + 1;
-    if (size > LS_PATH_MAX)
-        return ls_error(LS_ELIMIT, "the file %.80s… has too long a path", path);
     ls_file *file = malloc(sizeof *file + size);
     if (file == NULL)
         return ls_error(LS_ENOMEM, "opening %s", path);
@@ -179,7 +194,12 @@ int ls_file_replace(const char *path, const char *temporary,
                     const struct ls_file_part *parts, size_t n, bool durable)
 {
     struct disk *disk = disk_current();
-    int status = write_temporary(path, temporary, parts, n, durable);
+    int status = check_path(path);
+    if (status == LS_OK)
+        status = check_path(temporary);
+    if (status != LS_OK)
+        return status;
+    status = write_temporary(path, temporary, parts, n, durable);
     if (status == LS_OK)
         status = rename_error(disk->ops->rename(disk, temporary, path), path);
     if (status != LS_OK) {

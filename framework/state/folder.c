@@ -32,6 +32,11 @@ int ls_file_rename(const char *from, const char *to)
                         "renaming %s to %s: there is what is no regular "
                         "file",
                         from, to);
+    if (failed == ENOENT)
+        return ls_error(LS_ENOENT,
+                        "renaming %s to %s: there is no such file, or no such "
+                        "folder",
+                        from, to);
     return failed == 0 ? LS_OK : name_error(failed, "renaming", from);
 }
 
@@ -71,8 +76,10 @@ int ls_file_read_link(const char *path, char out[LS_PATH_MAX])
 static int sync_above(const char *path)
 {
     struct disk *disk = disk_current();
-    char folder[LS_PATH_MAX + 16];
-    (void)snprintf(folder, sizeof folder, "%s", path);
+    char folder[LS_PATH_MAX];
+    const int n = snprintf(folder, sizeof folder, "%s", path);
+    if (n < 0 || (size_t)n >= sizeof folder)
+        return ENAMETOOLONG;
     char *slash = strrchr(folder, '/');
     if (slash == NULL)
         (void)snprintf(folder, sizeof folder, ".");

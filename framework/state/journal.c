@@ -259,7 +259,7 @@ static int sync_file(ls_journal *journal)
 int ls_journal_open(ls_journal **out, const struct ls_journal_options *options)
 {
     *out = NULL;
-    if (strlen(options->path) >= LS_PATH_MAX)
+    if (strlen(options->path) + strlen(UNFINISHED) >= LS_PATH_MAX)
         return ls_error(LS_ELIMIT, "the journal %.80s… has too long a path",
                         options->path);
     ls_journal *journal = calloc(1, sizeof *journal);

@@ -543,7 +543,7 @@ struct ls_vault_writer {
     unsigned char *inside;      /* own; the others, one after another */
     size_t inside_size, inside_room;
     uint64_t check; /* of the manifest, once committed */
-    bool committed; /* or it was tried, or cannot be */
+    bool ended;     /* it was committed, or that was tried, or cannot be */
     char unique[LS_FILE_UNIQUE_MAX];
     char name[LS_VAULT_NAME_MAX + 1];
 };
@@ -588,11 +588,19 @@ static int finish_shard(ls_vault_writer *writer)
     return status == LS_OK ? closed : status;
 }
 
+static int check_goes_on(const ls_vault_writer *writer)
+{
+    return writer->ended ? ls_error(LS_ESTATE,
+                                    "%s/%s was committed, or an error ended it",
+                                    writer->vault->folder, writer->name)
+                         : LS_OK;
+}
+
 static int check_new(const ls_vault_writer *writer, const char *name)
 {
-    if (writer->committed)
-        return ls_error(LS_ESTATE, "%s/%s was committed", writer->vault->folder,
-                        writer->name);
+    const int status = check_goes_on(writer);
+    if (status != LS_OK)
+        return status;
     for (size_t i = 0; i < writer->n; i++) {
         if (strcmp(writer->shards[i].told.name, name) == 0)
             return ls_error(LS_EINVAL, "%s/%s has a shard %s already",
@@ -645,9 +653,13 @@ int ls_vault_writer_shard(ls_vault_writer *writer, const char *name)
     int status = vault_check_name("a shard", name);
     if (status == LS_OK)
         status = check_new(writer, name);
+    if (status != LS_OK)
+        return status;
+    status = finish_shard(writer);
     if (status == LS_OK)
-        status = finish_shard(writer);
-    return status == LS_OK ? begin_shard(writer, name) : status;
+        status = begin_shard(writer, name);
+    writer->ended = status != LS_OK; /* what it has is not known */
+    return status;
 }
 
 static int add_inside(ls_vault_writer *writer, const void *data, size_t size)
@@ -668,24 +680,23 @@ static int add_inside(ls_vault_writer *writer, const void *data, size_t size)
 
 int ls_vault_writer_add(ls_vault_writer *writer, const void *data, size_t size)
 {
-    if (writer->n == 0 || writer->committed)
-        return ls_error(LS_ESTATE, "%s/%s: no shard was begun",
-                        writer->vault->folder, writer->name);
-    if (size == 0)
-        return LS_OK;
+    int status = check_goes_on(writer);
+    if (status == LS_OK && writer->n == 0)
+        status = ls_error(LS_ESTATE, "%s/%s: no shard was begun",
+                          writer->vault->folder, writer->name);
+    if (status != LS_OK || size == 0)
+        return status;
     struct ls_vault_shard *shard = &writer->shards[writer->n - 1].told;
     const bool small = writer->file == NULL && size <= writer->small &&
                        shard->size <= writer->small - size &&
                        writer->inside_size + size <= INSIDE_MAX;
-    int status = LS_OK;
-    if (!small && writer->file == NULL) {
+    if (!small && writer->file == NULL)
         status = make_file(writer);
-        writer->committed = status != LS_OK; /* what it has is not known */
-    }
     if (status == LS_OK)
         status = small
                      ? add_inside(writer, data, size)
                      : ls_file_write_at(writer->file, data, size, shard->size);
+    writer->ended = status != LS_OK;
     if (status != LS_OK)
         return status;
     (void)XXH3_64bits_update(writer->hash, data, size);
@@ -706,12 +717,14 @@ static const struct vault_shard *first_file(const ls_vault_writer *writer)
 int ls_vault_writer_commit(ls_vault_writer *writer)
 {
     char path[LS_PATH_MAX];
-    if (writer->committed || writer->n == 0)
-        return ls_error(LS_ESTATE, "%s/%s %s", writer->vault->folder,
-                        writer->name,
-                        writer->committed ? "was committed" : "has no shards");
-    writer->committed = true;
-    int status = finish_shard(writer);
+    int status = check_goes_on(writer);
+    if (status == LS_OK && writer->n == 0)
+        status = ls_error(LS_ESTATE, "%s/%s has no shards",
+                          writer->vault->folder, writer->name);
+    if (status != LS_OK)
+        return status;
+    writer->ended = true;
+    status = finish_shard(writer);
     const struct ls_file_part inside = {writer->inside, writer->inside_size};
     path_of(writer->vault, writer->name, path);
     /* Their names, before one is on disk that names them. */

@@ -112,6 +112,10 @@ void reading_has_limits(const char *folder)
     ls_file *file = (ls_file *)(void *)&file;
     assert_fails(ls_file_open(&file, longer, LS_FILE_WRITE), LS_ELIMIT);
     assert_null(file);
+    assert_fails(ls_file_replace(longer, path, NULL, 0, true), LS_ELIMIT);
+    assert_fails(ls_file_replace(path, longer, NULL, 0, true), LS_ELIMIT);
+    assert_false(ls_file_exists(path));
+    assert_fails(ls_file_sync_name(longer), LS_EIO);
 }
 
 void parts_are_read_and_written_where_they_are(const char *folder)
@@ -184,8 +188,16 @@ void flags_say_what_may_be_done(const char *folder)
     assert_error_has(path);
     assert_fails(ls_file_cut(file, 0), LS_EIO);
     close_file(&file);
+    assert_fails(ls_file_open(&file, path, LS_FILE_EMPTY), LS_EINVAL);
+    assert_fails(ls_file_open(&file, path, LS_FILE_CREATE), LS_EINVAL);
+    assert_error_has(path);
+    assert_null(file);
     holds(folder, "f", "abc");
     drop(folder, "f");
+    (void)in(folder, "none/f", path);
+    assert_fails(ls_file_open(&file, path, LS_FILE_WRITE | LS_FILE_CREATE),
+                 LS_ENOENT);
+    assert_error_has("folder");
 }
 
 void a_locked_file_is_somebody_elses(const char *folder)
@@ -244,6 +256,11 @@ void a_name_moves_and_goes(const char *folder)
     assert_fails(ls_file_rename(from, to), LS_ENOENT);
     assert_fails(ls_file_remove(from), LS_ENOENT);
     put(folder, "from", "new");
+    (void)in(folder, "none/to", to);
+    assert_fails(ls_file_rename(from, to), LS_ENOENT);
+    assert_error_has(to);
+    holds(folder, "from", "new");
+    (void)in(folder, "to", to);
     put(folder, "to", "old");
     assert_ok(ls_file_rename(from, to));
     assert_false(ls_file_exists(from));
@@ -339,9 +356,12 @@ void what_is_in_the_way_is_named(const char *folder)
     char path[PATH_BYTES], inner[PATH_BYTES];
     ls_file *file = NULL;
     put(folder, "f", "");
+    (void)in(folder, "f", path);
     (void)in(folder, "f/g", inner);
+    assert_fails(ls_folder_make(path), LS_EIO);
+    assert_error_has(path);
     assert_fails(ls_folder_make(inner), LS_EIO);
-    assert_error_has(inner);
+    assert_error_has(path);
     assert_fails(ls_file_open(&file, inner, LS_FILE_WRITE | LS_FILE_CREATE),
                  LS_EIO);
     assert_error_has(inner);

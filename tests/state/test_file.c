@@ -24,6 +24,7 @@
  * error is passed on. */
 static unsigned n_file_syncs, n_folder_syncs;
 static int sync_error;
+static bool only_folders_fail;
 
 static int note_sync(int fd)
 {
@@ -34,7 +35,9 @@ static int note_sync(int fd)
     else
         n_file_syncs++;
     errno = sync_error;
-    return sync_error != 0 ? -1 : 0;
+    return sync_error != 0 && (S_ISDIR(found.st_mode) || !only_folders_fail)
+               ? -1
+               : 0;
 }
 
 int fsync(int fd)
@@ -51,6 +54,7 @@ static void forget_syncs(void)
 {
     n_file_syncs = n_folder_syncs = 0;
     sync_error = 0;
+    only_folders_fail = false;
 }
 
 EACH_TEST(folder_set_up, folder_tear_down)
@@ -79,6 +83,37 @@ TEST(a_durable_replace_syncs_bytes_and_name)
     assert_ok(ls_file_replace(place->path, temporary, &part, 1, true));
     assert_int_equal(n_file_syncs, 1);
     assert_int_equal(n_folder_syncs, 1);
+}
+
+static char replaced_by(const struct place *place, char letter)
+{
+    char temporary[128], found;
+    void *data;
+    size_t size;
+    const struct ls_file_part part = {&letter, 1};
+    (void)snprintf(temporary, sizeof temporary, "%s.part", place->path);
+    assert_fails(ls_file_replace(place->path, temporary, &part, 1, true),
+                 LS_EIO);
+    assert_false(ls_file_exists(temporary));
+    assert_ok(ls_file_read(place->path, 1, &data, &size));
+    found = *(char *)data;
+    free(data);
+    return found;
+}
+
+TEST(a_replace_whose_sync_fails_is_an_error)
+{
+    const struct place *place = *state;
+    const struct ls_file_part part = {"o", 1};
+    char temporary[128];
+    forget_syncs();
+    (void)snprintf(temporary, sizeof temporary, "%s.part", place->path);
+    assert_ok(ls_file_replace(place->path, temporary, &part, 1, true));
+    sync_error = EIO;
+    assert_int_equal(replaced_by(place, 'n'), 'o');
+    only_folders_fail = true; /* it has its new name by then */
+    assert_int_equal(replaced_by(place, 'n'), 'n');
+    forget_syncs();
 }
 
 TEST(a_sync_that_fails_is_told)
@@ -120,6 +155,23 @@ TEST(folders_that_are_made_are_synced)
     assert_fails(ls_folder_make(inner), LS_EIO);
     assert_ok(ls_folder_remove(inner));
     assert_ok(ls_folder_remove(outer));
+}
+
+TEST(a_link_to_nothing_is_no_folder)
+{
+    const struct place *place = *state;
+    char link[128], inner[160];
+    forget_syncs();
+    (void)snprintf(link, sizeof link, "%s/a", place->folder);
+    (void)snprintf(inner, sizeof inner, "%s/b", link);
+    assert_ok(ls_file_symlink("none", link));
+    assert_fails(ls_folder_make(link), LS_ENOENT);
+    assert_fails(ls_folder_make(inner), LS_ENOENT);
+    assert_error_has(link);
+    assert_ok(ls_file_remove(link));
+    assert_ok(ls_file_symlink(".", link));
+    assert_ok(ls_folder_make(link));
+    assert_ok(ls_file_remove(link));
 }
 
 TEST(what_is_no_regular_file_is_refused)

@@ -1,7 +1,9 @@
 /* A file of records: whatever happens to its writer, what was added is there,
  * and nothing else. */
+#define _GNU_SOURCE /* syscall */
 #include "lockstep/journal.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,10 +14,28 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "lockstep/file.h"
 #include "state/folder_fixture.h"
 #include "test.h"
+
+/* In place of the C library's: a disk that fails. */
+static bool syncs_fail, cuts_fail;
+
+int fdatasync(int fd)
+{
+    (void)fd;
+    errno = EIO;
+    return syncs_fail ? -1 : 0;
+}
+
+int ftruncate(int fd, off_t length)
+{
+    errno = EIO;
+    return cuts_fail ? -1 : (int)syscall(SYS_ftruncate, fd, length);
+}
 
 #define HEAD_SIZE   12
 #define RECORD_HEAD 24
@@ -393,10 +413,18 @@ TEST(a_path_that_cannot_be_written_is_named)
     assert_error_has(path);
     assert_fails(try_open(place->folder, &journal, &seen), LS_EIO);
     assert_fails(try_open("/dev/full", &journal, &seen), LS_EIO);
-    char longer[2000];
-    memset(longer, 'a', sizeof longer - 1);
-    longer[sizeof longer - 1] = '\0';
+    /* With room for what it is compacted to. */
+    char longer[LS_PATH_MAX - 3];
+    const size_t end = sizeof longer - 1;
+    memset(longer, '/', sizeof longer);
+    memcpy(longer, place->folder, strlen(place->folder));
+    memcpy(longer + end - 1, "j", 2);
     assert_fails(try_open(longer, &journal, &seen), LS_ELIMIT);
+    assert_null(journal);
+    memcpy(longer + end - 2, "j", 2);
+    assert_ok(try_open(longer, &journal, &seen));
+    assert_ok(ls_journal_compact(journal, NULL, 0));
+    ls_journal_close(&journal);
 }
 
 /* A limit on the size of files makes a write short first, and fail then. */
@@ -436,6 +464,80 @@ TEST(a_full_disk_takes_no_part_of_a_record)
         assert_int_equal(unlink(place->path), 0);
     }
     assert_int_equal(sigaction(SIGXFSZ, &old, NULL), 0);
+}
+
+/* A part of the record is there, and cannot be cut off. */
+static void break_an_append(const struct place *place, ls_journal *journal)
+{
+    const struct ls_journal_record record = {"four", 4};
+    struct rlimit before;
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct sigaction old;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(sigaction(SIGXFSZ, &ignore, &old), 0);
+    limit_files((rlim_t)(ends[3] + 5));
+    cuts_fail = true;
+    const int status = ls_journal_append(journal, &record);
+    limit_files(before.rlim_cur);
+    cuts_fail = false;
+    assert_int_equal(sigaction(SIGXFSZ, &old, NULL), 0);
+    assert_fails(status, LS_EIO);
+    assert_error_has(place->path);
+}
+
+/* Nothing is added any more, and nothing said to be on disk, until what is
+ * there is known. */
+static void is_broken(ls_journal *journal)
+{
+    const struct ls_journal_record record = {"lost", 4};
+    for (int i = 0; i < 2; i++) {
+        assert_fails(ls_journal_append(journal, &record), LS_EIO);
+        assert_fails(ls_journal_flush(journal), LS_EIO);
+        assert_error_has("open it anew");
+    }
+}
+
+TEST(after_a_flush_that_failed_nothing_is_added)
+{
+    const struct place *place = *state;
+    const struct ls_journal_record kept = {"kept", 4};
+    ls_journal *journal;
+    struct seen seen;
+    assert_ok(try_open(place->path, &journal, &seen));
+    assert_ok(ls_journal_append(journal, &kept));
+    syncs_fail = true;
+    assert_fails(ls_journal_flush(journal), LS_EIO);
+    assert_error_has(place->path);
+    syncs_fail = false;
+    is_broken(journal);
+    assert_ok(ls_journal_compact(journal, &kept, 1));
+    append(journal, "more");
+    ls_journal_close(&journal);
+    assert_holds(place->path, "kept;more;");
+    syncs_fail = true;
+    assert_fails(try_open(place->path, &journal, &seen), LS_EIO);
+    assert_null(journal);
+    syncs_fail = false;
+}
+
+TEST(after_an_append_that_cannot_be_undone_nothing_is_added)
+{
+    const struct place *place = *state;
+    ls_journal *journal;
+    struct seen seen;
+    struct ls_journal_stats stats;
+    write_three(place->path);
+    assert_ok(try_open(place->path, &journal, &seen));
+    break_an_append(place, journal);
+    is_broken(journal);
+    ls_journal_close(&journal);
+    assert_ok(try_open(place->path, &journal, &seen));
+    assert_string_equal(seen.text, "one;;three;");
+    ls_journal_stats(journal, &stats);
+    assert_int_equal(stats.torn, 5);
+    append(journal, "four");
+    ls_journal_close(&journal);
+    assert_holds(place->path, "one;;three;four;");
 }
 
 TEST(a_removed_journal_leaves_nothing)

@@ -1,6 +1,9 @@
 /* A folder of entries: what was put is read, and nothing else is. */
 #include "lockstep/vault.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -97,6 +100,48 @@ static ls_vault_writer *write_shards(ls_vault *vault, const char *name,
     return writer;
 }
 
+/* In place of the C library's. */
+static bool syncs_fail;
+static ls_vault *replaced; /* NULL: none is while its shards are looked for */
+
+int fdatasync(int fd)
+{
+    (void)fd;
+    errno = EIO;
+    return syncs_fail ? -1 : 0;
+}
+
+int fsync(int fd)
+{
+    (void)fd;
+    return 0;
+}
+
+static void replace_again(void)
+{
+    static const char *const text[] = {"again"};
+    ls_vault *const vault = replaced;
+    replaced = NULL;
+    ls_vault_writer *writer = write_shards(vault, "a", text, 1);
+    OK(ls_vault_writer_commit(writer));
+    ls_vault_writer_destroy(&writer);
+    replaced = vault;
+}
+
+int open(const char *path, int flags, ...)
+{
+    mode_t mode = 0;
+    va_list more;
+    if ((flags & O_CREAT) != 0) {
+        va_start(more, flags);
+        mode = va_arg(more, mode_t);
+        va_end(more);
+    }
+    if (replaced != NULL && strstr(path, "/a+0+") != NULL)
+        replace_again();
+    return openat(AT_FDCWD, path, flags, mode);
+}
+
 static const char *const three[] = {"first", "", "the third"};
 
 static void put_three(ls_vault *vault, const char *name)
@@ -104,6 +149,12 @@ static void put_three(ls_vault *vault, const char *name)
     ls_vault_writer *writer = write_shards(vault, name, three, 3);
     OK(ls_vault_writer_commit(writer));
     ls_vault_writer_destroy(&writer);
+}
+
+static int note_name(void *self, const char *name)
+{
+    strncat(self, name, 1);
+    return name[0] == 'z' ? LS_ECANCELED : LS_OK;
 }
 
 /* ---- values ------------------------------------------------------------ */
@@ -190,6 +241,40 @@ TEST(a_value_has_limits)
     assert_null(vault);
 }
 
+/* As one that is looked at. */
+TEST(a_folder_that_is_not_there_has_no_entries)
+{
+    const struct place *place = *state;
+    const struct ls_vault_options options = {.folder = place->path,
+                                             .found = true};
+    ls_vault *vault;
+    char names[16];
+    OK(ls_vault_open(&vault, &options));
+    assert_false(ls_file_exists(place->path));
+    assert_fails(get_fails(vault, "a"), LS_ENOENT);
+    assert_fails(ls_vault_drop(vault, "a"), LS_ENOENT);
+    assert_fails(ls_vault_put(vault, "a", "", 0, false), LS_EIO);
+    assert_fails(ls_vault_each(vault, note_name, names), LS_ENOENT);
+    ls_vault_close(&vault);
+}
+
+TEST(a_folder_in_place_of_an_entry_is_dropped_if_it_is_empty)
+{
+    const struct place *place = *state;
+    ls_vault *vault = open_vault(place);
+    char path[512], inside[512];
+    in_folder(place, "a", path);
+    in_folder(place, "a/b", inside);
+    OK(ls_folder_make(inside));
+    assert_fails(get_fails(vault, "a"), LS_EPROTO);
+    assert_fails(ls_vault_drop(vault, "a"), LS_EIO);
+    assert_error_has(path);
+    OK(ls_folder_remove(inside));
+    OK(ls_vault_drop(vault, "a"));
+    assert_int_equal(n_files(place), 0);
+    ls_vault_close(&vault);
+}
+
 TEST(what_is_no_name_is_refused)
 {
     static const char *const names[] = {"", ".a", "a/b", "a+b", "a b", "ä"};
@@ -215,12 +300,6 @@ TEST(what_is_no_name_is_refused)
     put_three(vault, longest);
     has(vault, longest, "firstthe third");
     ls_vault_close(&vault);
-}
-
-static int note_name(void *self, const char *name)
-{
-    strncat(self, name, 1);
-    return name[0] == 'z' ? LS_ECANCELED : LS_OK;
 }
 
 TEST(all_entries_are_listed)
@@ -324,6 +403,43 @@ TEST(shards_that_are_used_wrongly_are_errors)
     assert_fails(ls_vault_reader_read(reader, &byte, 1, &got), LS_ESTATE);
     assert_fails(ls_vault_reader_begin(reader, LS_VAULT_SHARDS_MAX), LS_EINVAL);
     ls_vault_reader_destroy(&reader);
+    ls_vault_close(&vault);
+}
+
+/* Whatever the caller does then. */
+static void takes_no_more(ls_vault *vault, ls_vault_writer **writer)
+{
+    assert_fails(ls_vault_writer_add(*writer, "x", 1), LS_ESTATE);
+    assert_fails(ls_vault_writer_shard(*writer, "more"), LS_ESTATE);
+    assert_fails(ls_vault_writer_commit(*writer), LS_ESTATE);
+    has(vault, "a", "firstthe third");
+    ls_vault_writer_destroy(writer);
+}
+
+TEST(a_writer_that_failed_writes_nothing)
+{
+    const struct place *place = *state;
+    char aside[sizeof place->folder + 8];
+    ls_vault *vault = open_vault(place);
+    put_three(vault, "a");
+    ls_vault_writer *writer = write_shards(vault, "a", three, 1);
+    syncs_fail = true;
+    assert_fails(ls_vault_writer_shard(writer, "next"), LS_EIO);
+    syncs_fail = false;
+    takes_no_more(vault, &writer);
+    writer = write_shards(vault, "a", three, 1);
+    syncs_fail = true;
+    assert_fails(ls_vault_writer_commit(writer), LS_EIO);
+    syncs_fail = false;
+    takes_no_more(vault, &writer);
+    /* No file can be made for it. */
+    (void)snprintf(aside, sizeof aside, "%s.aside", place->folder);
+    writer = write_shards(vault, "a", three, 1);
+    OK(rename(place->folder, aside));
+    assert_fails(ls_vault_writer_shard(writer, "next"), LS_EIO);
+    OK(rename(aside, place->folder));
+    takes_no_more(vault, &writer);
+    assert_int_equal(n_files(place), 4);
     ls_vault_close(&vault);
 }
 
@@ -444,6 +560,21 @@ TEST(a_reader_has_what_was_there_when_it_began)
     read_shard(readers[1], 0, 4, "value");
     ls_vault_reader_destroy(&readers[0]);
     ls_vault_reader_destroy(&readers[1]);
+    ls_vault_close(&vault);
+}
+
+TEST(who_never_finds_its_shards_asks_to_try_again)
+{
+    ls_vault *vault = open_vault(*state);
+    ls_vault_reader *reader;
+    put_three(vault, "a");
+    replaced = vault;
+    assert_fails(get_fails(vault, "a"), LS_EAGAIN);
+    assert_fails(ls_vault_reader_create(&reader, vault, "a"), LS_EAGAIN);
+    assert_error_has("/a is being replaced");
+    assert_null(reader);
+    replaced = NULL;
+    has(vault, "a", "again");
     ls_vault_close(&vault);
 }
 

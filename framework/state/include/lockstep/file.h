@@ -44,14 +44,15 @@ struct ls_file_part {
  *            power before that leaves the old contents or all of the new ones.
  * Errors: LS_EIO: `path` is unchanged, unless only the sync of its new name
  *         failed; it is a device, a pipe or a socket, which is never replaced;
- *         its folder does not exist. */
+ *         its folder does not exist. LS_ELIMIT a path is too long. */
 LS_MUST_USE LS_API int ls_file_replace(const char *path, const char *temporary,
                                        const struct ls_file_part *parts,
                                        size_t n, bool durable);
 
 /* Read a whole file.
  * data:   own: free() it; never NULL.
- * Errors: LS_ENOENT there is no such file; LS_ELIMIT over `most` bytes. */
+ * Errors: LS_ENOENT there is no such file; LS_ELIMIT over `most` bytes, or the
+ *         path is too long. */
 LS_MUST_USE LS_API int ls_file_read(const char *path, size_t most, void **data,
                                     size_t *size);
 
@@ -67,8 +68,9 @@ enum ls_file_flags {
 
 /* out:    own; NULL after an error; give it to ls_file_close().
  * flags:  of enum ls_file_flags.
- * Errors: LS_ENOENT there is no such file; LS_EIO also: not a regular file;
- *         LS_ELIMIT the path is too long. */
+ * Errors: LS_ENOENT there is no such file, or no folder to create it in; LS_EIO
+ *         also: not a regular file; LS_ELIMIT the path is too long; LS_EINVAL a
+ *         flag that goes with LS_FILE_WRITE, without it. */
 LS_MUST_USE LS_API int ls_file_open(ls_file **out, const char *path,
                                     unsigned flags);
 /* NULL and a pointer to NULL are fine. The file is closed, whatever is
@@ -103,8 +105,8 @@ LS_API bool ls_file_is_named(ls_file *file);
 /* ---- names ------------------------------------------------------------- */
 
 LS_API bool ls_file_exists(const char *path); /* a file or a folder */
-/* Replaces what is there. Errors: LS_ENOENT there is no `from`; LS_EIO `to` is
- * a device, a pipe or a socket. */
+/* Replaces what is there. Errors: LS_ENOENT there is no `from`, or no folder
+ * for `to`; LS_EIO `to` is a device, a pipe or a socket. */
 LS_MUST_USE LS_API int ls_file_rename(const char *from, const char *to);
 /* Errors: LS_ENOENT there is no such file. */
 LS_API int ls_file_remove(const char *path);
@@ -122,8 +124,9 @@ LS_MUST_USE LS_API int ls_file_read_link(const char *path,
 LS_MUST_USE LS_API int ls_file_sync_name(const char *path);
 
 /* Create a folder and those above it, on disk when this returns. An existing
- * one is fine. Errors: LS_ELIMIT its name is too long; LS_ENOENT one above it
- * was removed meanwhile, or is a dangling link. */
+ * one is fine. Errors: LS_ELIMIT its name is too long; LS_ENOENT it or one
+ * above it is a dangling link, or was removed meanwhile; LS_EIO also: it or one
+ * above it is a file. */
 LS_MUST_USE LS_API int ls_folder_make(const char *folder);
 /* Errors: LS_ENOENT there is no such folder; LS_EEXIST it is not empty. */
 LS_API int ls_folder_remove(const char *folder);

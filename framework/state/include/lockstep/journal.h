@@ -76,7 +76,8 @@ ls_journal_append(ls_journal *journal, const struct ls_journal_record *record);
  *         append fails. */
 LS_MUST_USE LS_API int ls_journal_flush(ls_journal *journal);
 
-/* Make these the only records: a new file, on disk, replaces the old one.
+/* Make these the only records: a new file, on disk, replaces the old one. Then
+ * the journal is whole again, whatever failed before.
  * Errors: LS_ELIMIT, LS_ENOMEM; LS_EIO: the file has either the old records or
  *         the new ones, never both and never a part. */
 LS_MUST_USE LS_API int

@@ -99,14 +99,16 @@ LS_MUST_USE LS_API int ls_vault_writer_create(ls_vault_writer **out,
 LS_API void ls_vault_writer_set_small(ls_vault_writer *writer, size_t size);
 /* Begin the next shard; the previous one is then complete, and on disk.
  * Errors: LS_EINVAL also: it has one of that name; LS_ELIMIT too many. After
- *         LS_EIO, here and below, the entry cannot be written: destroy it. */
+ *         LS_EIO or LS_ENOMEM, here and below, the entry cannot be written:
+ *         every later call is LS_ESTATE, and what was there stays. */
 LS_MUST_USE LS_API int ls_vault_writer_shard(ls_vault_writer *writer,
                                              const char *name);
 /* Append to the shard. Unbuffered, unless it is small: use large pieces.
  * Errors: LS_ESTATE none was begun. */
 LS_MUST_USE LS_API int ls_vault_writer_add(ls_vault_writer *writer,
                                            const void *data, size_t size);
-/* Make these shards the entry, on disk; the writer then takes no more.
+/* Make these shards the entry, on disk; the writer then takes no more, also
+ * after an error.
  * Errors: LS_ESTATE there is none, or it was committed before; LS_EIO as
  *         ls_vault_put(). */
 LS_MUST_USE LS_API int ls_vault_writer_commit(ls_vault_writer *writer);
