@@ -137,6 +137,10 @@ int ls_blobs_view(ls_blobs **out, const void *data, size_t size)
                                                            .memory = memory});
     }
     ls_record_clear(&blob_names_record, &packed.names);
+    if (status == LS_OK && packed.left > 0)
+        status =
+            ls_error(LS_EPROTO, "blobs of another node have %zu bytes more",
+                     packed.left);
     if (status == LS_OK)
         *out = blobs;
     else

@@ -252,3 +252,34 @@ TEST(a_blob_that_fails_is_not_packed)
     assert_ptr_equal(data, &data); /* written on success only */
     assert_fails(ls_blob_unpack(&bytes, "abc", 3), LS_EHANDLER);
 }
+
+static int fails_to_size(void *self, uint64_t *out)
+{
+    (void)self;
+    (void)out;
+    return ls_error(LS_ENOENT, "no weights yet");
+}
+
+static int too_large(void *self, uint64_t *out)
+{
+    (void)self;
+    *out = UINT64_C(1) << 63;
+    return LS_OK;
+}
+
+TEST(a_blob_that_cannot_be_measured_is_not_packed)
+{
+    static const struct ls_blob_ops fails = {fails_to_size, nothing,
+                                             take_nothing},
+                                    large = {too_large, nothing, take_nothing};
+    struct ls_blob blob = {.name = "b", .ops = &fails};
+    void *data = &data;
+    size_t size = 7;
+    assert_fails(ls_blob_pack(&blob, &data, &size), LS_ENOENT);
+    assert_error_has("the blob b: no weights yet");
+    blob.ops = &large;
+    assert_fails(ls_blob_pack(&blob, &data, &size), LS_EINVAL);
+    assert_error_has("the blob b");
+    assert_ptr_equal(data, &data);
+    assert_int_equal(size, 7);
+}

@@ -72,6 +72,15 @@ TEST(bytes_that_are_none_are_refused)
         assert_fails(ls_blobs_unpack(node.blobs, cut, size), LS_EPROTO);
         free(cut);
     }
+    unsigned char *more = malloc(packed.size + 1);
+    assert_non_null(more);
+    memcpy(more, packed.data, packed.size);
+    more[packed.size] = 0;
+    assert_fails(ls_blobs_view(&view, more, packed.size + 1), LS_EPROTO);
+    assert_null(view);
+    assert_fails(ls_blobs_unpack(node.blobs, more, packed.size + 1), LS_EPROTO);
+    assert_true(state_is(&node, 5));
+    free(more);
     for (size_t at = 0; at < 120 && at < packed.size; at++) {
         packed.data[at] ^= 0xff;
         if (ls_blobs_view(&view, packed.data, packed.size) == LS_OK)
@@ -99,8 +108,38 @@ TEST(what_does_not_fit_is_named_and_changes_nothing)
                                                  .memory = to.weights}));
     assert_fails(ls_blobs_unpack(to.blobs, packed.data, packed.size),
                  LS_EMISMATCH);
-    assert_true(state_is(&to, 6));
+    assert_ok(ls_blobs_remove(from.blobs, "text"));
     free(packed.data);
+    const struct packed fewer = pack(&from);
+    assert_fails(ls_blobs_unpack(to.blobs, fewer.data, fewer.size), LS_ENOENT);
+    assert_error_has("text");
+    assert_true(state_is(&to, 6));
+    free(fewer.data);
     state_free(&from);
     state_free(&to);
+}
+
+static int save_nothing(void *self, ls_blob_sink *sink)
+{
+    (void)self;
+    (void)sink;
+    return ls_error(LS_ENOENT, "no weights yet");
+}
+
+TEST(a_blob_that_fails_is_named)
+{
+    const struct ls_blob_ops fails = {.save = save_nothing, .load = text_load};
+    struct node_state node;
+    void *data = &data;
+    size_t size;
+    (void)state;
+    state_make(&node, 5);
+    assert_ok(ls_blobs_add(node.blobs,
+                           &(struct ls_blob){.name = "late",
+                                             .form = {.type = LS_BLOB_I64},
+                                             .ops = &fails}));
+    assert_fails(ls_blobs_pack(node.blobs, &data, &size), LS_ENOENT);
+    assert_error_has("the blob late: no weights yet");
+    assert_ptr_equal(data, &data); /* written on success only */
+    state_free(&node);
 }

@@ -515,6 +515,66 @@ TEST(another_entry_is_none_of_this_checkpoint)
     state_free(&node);
 }
 
+/* It may be whole, and then is not what an older one may stand in for. */
+TEST(one_that_the_system_does_not_give_is_not_passed_over)
+{
+    const struct place *place = *state;
+    struct node_state node;
+    struct seen seen = {.n = 0};
+    int64_t epoch = 77;
+    char path[512];
+    ls_checkpoints *checkpoints = open_one(place);
+    state_make(&node, 0);
+    save_epoch(checkpoints, 1, &node);
+    (void)snprintf(path, sizeof path, "%s/manifest.000002", place->folder);
+    assert_ok(ls_file_symlink("manifest.000002", path)); /* to itself */
+    assert_fails(ls_checkpoints_newest(checkpoints, LS_CHECKPOINT_NONE, false,
+                                       note_passed, &seen, &epoch),
+                 LS_EIO);
+    assert_error_has(path);
+    assert_int_equal(seen.n, 0);
+    assert_int_equal(epoch, 77);
+    assert_ok(ls_file_remove(path));
+    assert_int_equal(newest(checkpoints), 1);
+    assert_ok(ls_checkpoints_close(&checkpoints));
+    state_free(&node);
+}
+
+/* A whole entry of a vault, which no checkpoint has written. */
+TEST(an_entry_of_something_else_is_none)
+{
+    const struct place *place = *state;
+    struct ls_checkpoint_entry entry = {.node = "n1", .size = 3};
+    struct ls_checkpoint_blob *blobs = (void *)&entry;
+    struct node_state node;
+    ls_vault *vault;
+    ls_vault_reader *reader;
+    size_t n = 7;
+    ls_checkpoints *checkpoints = open_one(place);
+    state_make(&node, 3);
+    assert_ok(ls_vault_open(
+        &vault,
+        &(struct ls_vault_options){.folder = place->folder, .found = true}));
+    assert_ok(ls_vault_put(vault, "n1.000001", "one", 3, false));
+    assert_ok(ls_vault_reader_create(&reader, vault, "n1.000001"));
+    entry.check = ls_vault_reader_check(reader);
+    ls_vault_reader_destroy(&reader);
+    ls_vault_close(&vault);
+    assert_fails(ls_checkpoints_blob_names(checkpoints, 1, &entry, &blobs, &n),
+                 LS_EPROTO);
+    assert_error_has("n1.000001");
+    assert_null(blobs);
+    assert_int_equal(n, 0);
+    assert_fails(ls_checkpoints_load(checkpoints, 1, &entry, node.blobs, NULL),
+                 LS_EPROTO);
+    assert_true(state_is(&node, 3));
+    entry.node[1] = '2';
+    assert_fails(ls_checkpoints_blob_names(checkpoints, 1, &entry, &blobs, &n),
+                 LS_ENOENT);
+    assert_ok(ls_checkpoints_close(&checkpoints));
+    state_free(&node);
+}
+
 TEST(a_folder_in_the_place_of_a_file_is_damage)
 {
     static const char *const names[] = {"n1.000002", "manifest.000002"};
@@ -631,7 +691,18 @@ TEST(what_is_used_wrongly_is_an_error)
     options = (struct ls_checkpoints_options){.folder = path};
     assert_fails(ls_checkpoints_open(&checkpoints, &options), LS_ENOENT);
     assert_error_has("none");
+    char longer[LS_PATH_MAX + 1];
+    memset(longer, 'a', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    options.folder = longer;
+    assert_fails(ls_checkpoints_open(&checkpoints, &options), LS_ELIMIT);
+    assert_null(checkpoints);
     checkpoints = open_to_look(place);
+    int64_t *own;
+    size_t n;
+    assert_ok(ls_checkpoints_own(checkpoints, &own, &n));
+    assert_int_equal(n, 0);
+    assert_null(own);
     struct ls_checkpoint_entry entry = {"n1", 1, 1};
     assert_fails(ls_checkpoints_write(checkpoints, 1, node.blobs, NULL),
                  LS_ESTATE);
@@ -790,7 +861,33 @@ TEST(retention_can_be_asked_for)
     state_free(&node);
 }
 
-/* A node with a folder of its own, which has no manifests. */
+TEST(what_cannot_be_removed_is_said_and_the_others_go)
+{
+    const struct place *place = *state;
+    const struct ls_checkpoints_options options = {
+        .folder = place->folder, .commits = true, .retention = {.last = 1}};
+    struct node_state node;
+    char path[512], inside[544];
+    ls_checkpoints *checkpoints = open_one(place);
+    state_make(&node, 0);
+    for (int64_t epoch = 1; epoch <= 4; epoch++)
+        save_epoch(checkpoints, epoch, &node);
+    assert_ok(ls_checkpoints_close(&checkpoints));
+    (void)snprintf(path, sizeof path, "%s/n1.000002", place->folder);
+    (void)snprintf(inside, sizeof inside, "%s/in", path);
+    assert_ok(ls_file_remove(path));
+    assert_ok(ls_folder_make(inside));
+    checkpoints = open_checkpoints(&options);
+    assert_fails(ls_checkpoints_retain(checkpoints), LS_EIO);
+    assert_error_has(path);
+    has_epochs(checkpoints, "4");
+    assert_false(is_there(place, "n1.000001"));
+    assert_false(is_there(place, "n1.000003"));
+    assert_ok(ls_folder_remove(inside));
+    assert_ok(ls_checkpoints_close(&checkpoints));
+    state_free(&node);
+}
+
 /* Metrics of an epoch: "loss 2.5, return 7". */
 static void has_metrics(ls_checkpoints *checkpoints, int64_t epoch,
                         const char *expected)
@@ -844,6 +941,12 @@ TEST(a_metric_that_cannot_be_said_is_an_error)
     state_make(&node, 0);
     save_epoch(checkpoints, 1, &node);
     assert_fails(ls_checkpoints_set_metric(checkpoints, 2, &metric), LS_ENOENT);
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/manifest.000002",
+                   ((const struct place *)*state)->folder);
+    write_bytes(path, "x", 1);
+    assert_fails(ls_checkpoints_set_metric(checkpoints, 2, &metric), LS_EPROTO);
+    assert_error_has(path);
     metric.name[0] = '\0';
     assert_fails(ls_checkpoints_set_metric(checkpoints, 1, &metric), LS_EINVAL);
     memset(metric.name, 'm', sizeof metric.name);
@@ -996,6 +1099,97 @@ TEST(what_is_written_behind_is_what_it_was)
     state_free(&node);
 }
 
+/* Who is told that it has ended, and lets nobody go on before. */
+struct door {
+    ls_mutex mutex;
+    ls_cond opened;
+    bool open;
+};
+
+static void wait_at_door(void *self)
+{
+    struct door *door = self;
+    ls_mutex_lock(&door->mutex);
+    while (!door->open)
+        assert_ok(ls_cond_wait(&door->opened, &door->mutex, LS_FOREVER));
+    ls_mutex_unlock(&door->mutex);
+}
+
+static void open_door(struct door *door)
+{
+    ls_mutex_lock(&door->mutex);
+    door->open = true;
+    ls_cond_broadcast(&door->opened);
+    ls_mutex_unlock(&door->mutex);
+}
+
+TEST(who_does_not_wait_for_what_is_written_behind_loses_nothing)
+{
+    struct door door = {.open = false};
+    struct node_state node;
+    struct ls_checkpoint_entry entry = {.size = 1};
+    int64_t epoch = 77;
+    assert_ok(ls_mutex_init(&door.mutex, ls_runtime_threads()));
+    assert_ok(ls_cond_init(&door.opened, ls_runtime_threads()));
+    ls_checkpoints *checkpoints =
+        open_checkpoints(&(struct ls_checkpoints_options){
+            .folder = ((const struct place *)*state)->folder,
+            .node = "n1",
+            .done = wait_at_door,
+            .self = &door});
+    state_make(&node, 5);
+    assert_ok(ls_checkpoints_write_behind(checkpoints, 5, node.blobs, 0));
+    assert_fails(ls_checkpoints_wait(checkpoints, 0, &epoch, &entry),
+                 LS_ETIMEDOUT);
+    assert_error_has("epoch 5 is still being written");
+    assert_int_equal(epoch, 77);
+    assert_int_equal(entry.size, 1);
+    assert_fails(ls_checkpoints_write_behind(checkpoints, 6, node.blobs, 1),
+                 LS_ETIMEDOUT);
+    open_door(&door);
+    assert_ok(
+        ls_checkpoints_wait(checkpoints, LS_WAIT_DEFAULT, &epoch, &entry));
+    assert_int_equal(epoch, 5);
+    assert_ok(ls_checkpoints_has(checkpoints, 5, &entry));
+    assert_ok(ls_checkpoints_close(&checkpoints));
+    ls_cond_fini(&door.opened);
+    ls_mutex_fini(&door.mutex);
+    state_free(&node);
+}
+
+/* The blobs are copied before the call returns, and what fails then is its own
+ * error. */
+TEST(a_blob_that_fails_is_not_written_behind)
+{
+    static const struct ls_blob_ops ops = {.save = odd_save, .load = odd_load};
+    struct odd odd = {10, 10, LS_ENOENT};
+    ls_blobs *blobs;
+    ls_checkpoints *checkpoints = open_one(*state);
+    assert_ok(ls_blobs_create(&blobs));
+    assert_ok(
+        ls_blobs_add(blobs, &(struct ls_blob){.name = "odd",
+                                              .form = {LS_BLOB_U8, 1, {10}},
+                                              .ops = &ops,
+                                              .self = &odd}));
+    assert_fails(ls_checkpoints_write_behind(checkpoints, 1, blobs, 0),
+                 LS_ENOENT);
+    assert_error_has("odd");
+    assert_fails(ls_checkpoints_wait(checkpoints, 0, NULL, NULL), LS_ENOENT);
+    assert_int_equal(n_files(*state), 0);
+    assert_fails(ls_checkpoints_write_behind(checkpoints, -1, blobs, 0),
+                 LS_EINVAL);
+    odd.status = LS_OK;
+    assert_ok(ls_checkpoints_write_behind(checkpoints, 1, blobs, 0));
+    assert_ok(ls_checkpoints_wait(checkpoints, LS_WAIT_DEFAULT, NULL, NULL));
+    assert_int_equal(n_files(*state), 1);
+    assert_ok(ls_checkpoints_close(&checkpoints));
+    checkpoints = open_to_look(*state);
+    assert_fails(ls_checkpoints_write_behind(checkpoints, 2, blobs, 0),
+                 LS_ESTATE);
+    assert_ok(ls_checkpoints_close(&checkpoints));
+    ls_blobs_destroy(&blobs);
+}
+
 /* Where the folder was, there is a file. */
 static void break_folder(const struct place *place, bool broken)
 {
@@ -1018,7 +1212,7 @@ TEST(an_error_of_what_is_written_behind_reaches_the_next)
     int64_t epoch = 0;
     ls_checkpoints *checkpoints = open_one(place);
     state_make(&node, 1);
-    for (int way = 0; way < 4; way++) {
+    for (int way = 0; way < 5; way++) {
         break_folder(place, true);
         assert_ok(ls_checkpoints_write_behind(checkpoints, 5, node.blobs,
                                               LS_WAIT_DEFAULT));
@@ -1034,15 +1228,18 @@ TEST(an_error_of_what_is_written_behind_reaches_the_next)
                                              &epoch, &entry),
                          LS_EIO);
             assert_int_equal(epoch, 5);
+        } else if (way == 3) {
+            assert_fails(ls_checkpoints_prepare(checkpoints, node.blobs),
+                         LS_EIO);
         } else {
             assert_fails(ls_checkpoints_close(&checkpoints), LS_EIO);
         }
         assert_error_has(place->folder);
-        if (way < 3)
+        if (way < 4)
             assert_error_has("the checkpoint of epoch 5, which was written "
                              "behind");
         break_folder(place, false);
-        if (way < 3) /* once told it goes on */
+        if (way < 4) /* once told it goes on */
             assert_ok(ls_checkpoints_write(checkpoints, 6, node.blobs, &entry));
     }
     assert_null(checkpoints);

@@ -112,8 +112,9 @@ LS_MUST_USE LS_API int ls_checkpoints_write_behind(ls_checkpoints *checkpoints,
 LS_MUST_USE LS_API int ls_checkpoints_wait(ls_checkpoints *checkpoints,
                                            int wait_ms, int64_t *epoch,
                                            struct ls_checkpoint_entry *out);
-/* Have the buffer and the thread ready for these blobs, so that the first write
- * behind costs no more than the others. */
+/* Have the buffer ready for these blobs, so that the first write behind costs
+ * no more than the others. Errors: what an earlier write behind left, and
+ * LS_ETIMEDOUT, as there; what a blob's size() returns. */
 LS_MUST_USE LS_API int ls_checkpoints_prepare(ls_checkpoints *checkpoints,
                                               const ls_blobs *blobs);
 
@@ -186,7 +187,7 @@ LS_API int ls_checkpoints_keep(ls_checkpoints *checkpoints,
  * epochs: own: free() it; NULL when n is 0. */
 LS_MUST_USE LS_API int ls_checkpoints_list(ls_checkpoints *checkpoints,
                                            int64_t **epochs, size_t *n);
-/* The same, of this node's entries. */
+/* The same, of this node's entries; none without a node. */
 LS_MUST_USE LS_API int ls_checkpoints_own(ls_checkpoints *checkpoints,
                                           int64_t **epochs, size_t *n);
 
