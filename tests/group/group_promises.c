@@ -333,6 +333,34 @@ static int bring_no_value(struct rank *rank)
     return LS_OK;
 }
 
+static int bring_nothing(struct rank *rank)
+{
+    const uint32_t own = rank_of(rank);
+    ls_document *document = NULL;
+    const int status = ls_group_broadcast_object(rank->group, NULL, 0,
+                                                 &document, NULL, RANK_WAIT_MS);
+    EXPECT(status == (own == 0 ? LS_EINVAL : LS_EPROTO));
+    EXPECT(document == NULL);
+    return LS_OK;
+}
+
+static int bring_too_much(struct rank *rank)
+{
+    const struct ls_codec_limits limits = {
+        .max_bytes = 4, .max_depth = 4, .max_objects = 4};
+    ls_document *document = NULL;
+    ls_writer *writer;
+    TRY(ls_writer_create(&writer));
+    ls_write_string(writer, "longer than that");
+    const int status = ls_group_broadcast_object(
+        rank->group, writer, 0, &document, &limits, RANK_WAIT_MS);
+    ls_writer_destroy(&writer);
+    EXPECT(status == LS_ELIMIT);
+    EXPECT(strstr(ls_error_text(), "the value of rank 0") != NULL);
+    EXPECT(document == NULL);
+    return LS_OK;
+}
+
 static int do_any(struct rank *rank)
 {
     static const size_t scales[] = {0, 1, 700, 30000};
@@ -342,6 +370,8 @@ static int do_any(struct rank *rank)
     }
     TRY(exchange_values(rank));
     TRY(bring_no_value(rank));
+    TRY(bring_nothing(rank));
+    TRY(bring_too_much(rank));
     return exchange_values(rank);
 }
 
@@ -746,11 +776,29 @@ static int wait_for_leaver(struct rank *rank)
     const int status = ls_collective_wait(started, LS_WAIT_DEFAULT);
     const bool named = strstr(ls_error_text(), "rank") != NULL;
     const int cause = ls_error_cause();
+    const int again = ls_collective_wait(started, LS_WAIT_DEFAULT);
     ls_collective_destroy(&started);
+    EXPECT(again == status && ls_error_cause() == cause);
     EXPECT(status == (last ? LS_EHANDLER : LS_EABORTED));
     EXPECT(last || (cause == LS_EHANDLER && named));
     /* And it stays so. */
     EXPECT(ls_group_barrier(rank->group, RANK_WAIT_MS) == status);
+    return LS_OK;
+}
+
+static int leave_without_a_status(struct rank *rank)
+{
+    const bool first = rank_of(rank) == 0;
+    ls_collective *started = NULL;
+    const struct ls_group_operation operation = {.kind = LS_GROUP_BARRIER};
+    if (first)
+        ls_group_leave(rank->group, LS_OK);
+    TRY(ls_group_start(&started, rank->group, &operation));
+    const int status = ls_collective_wait(started, LS_WAIT_DEFAULT);
+    const int cause = ls_error_cause();
+    ls_collective_destroy(&started);
+    EXPECT(status == (first ? LS_ECANCELED : LS_EABORTED));
+    EXPECT(first || cause == LS_ECANCELED);
     return LS_OK;
 }
 
@@ -768,6 +816,8 @@ void promise_who_leaves_ends_the_generation_for_all(
     struct ranks ranks;
     maker->make(&ranks, n);
     ranks_do(&ranks, wait_for_leaver);
+    ranks_do(&ranks, form_again);
+    ranks_do(&ranks, leave_without_a_status);
     ranks_do(&ranks, form_again);
     maker->destroy(&ranks);
 }

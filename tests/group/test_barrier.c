@@ -307,6 +307,89 @@ TEST(a_restarted_node_goes_on_with_the_others)
     destroy_cluster(&cluster);
 }
 
+/* The leader is asked once the other waits, and not before. */
+TEST(one_thread_waits_at_a_time)
+{
+    struct cluster cluster;
+    struct ls_barrier_stats stats;
+    struct ls_barrier_epoch_info info = {.epoch = 77};
+    create_cluster(&cluster, 2, LS_TOPOLOGY_MESH);
+    struct member *asks = &cluster.members[0];
+    ls_barrier *kept = asks->barrier;
+    asks->act = wait_long;
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &asks->thread, "asks",
+                              run_member, asks));
+    do
+        ls_barrier_stats(kept, &stats);
+    while (stats.sent == 0);
+    assert_fails(ls_barrier_wait(kept, 0, LONG_MS, &info), LS_ESTATE);
+    assert_int_equal(info.epoch, 77);
+    assert_fails(ls_barrier_destroy(&asks->barrier), LS_ESTATE);
+    assert_ptr_equal(asks->barrier, kept);
+    wait_long(&cluster.members[1]);
+    assert_ok(ls_thread_join(&asks->thread, LS_FOREVER));
+    check_all_ok(&cluster);
+    assert_int_equal(asks->infos[0].epoch, 0);
+    destroy_cluster(&cluster);
+}
+
+TEST(an_abort_counts_once)
+{
+    struct cluster cluster;
+    struct ls_barrier_epoch_info info = {.epoch = 77};
+    uint32_t id = 0;
+    create_cluster(&cluster, 1, LS_TOPOLOGY_MESH);
+    ls_barrier *barrier = cluster.members[0].barrier;
+    assert_int_equal(ls_barrier_members(barrier, NULL, 0), 0);
+    ls_barrier_abort(barrier, LS_EHANDLER);
+    ls_barrier_abort(barrier, LS_EIO);
+    assert_fails(ls_barrier_wait(barrier, 0, LONG_MS, &info), LS_EHANDLER);
+    assert_int_equal(info.epoch, 77);
+    ls_barrier_abort(barrier, LS_OK);
+    assert_fails(ls_barrier_wait(barrier, 0, LONG_MS, &info), LS_ECANCELED);
+    assert_int_equal(ls_barrier_members(barrier, &id, 1), 0);
+    assert_ok(ls_barrier_wait(barrier, 5, LONG_MS, &info));
+    assert_int_equal(info.epoch, 2);
+    assert_int_equal(info.flags, 5);
+    assert_int_equal(ls_barrier_members(barrier, NULL, 0), 1);
+    assert_int_equal(ls_barrier_members(barrier, &id, 1), 1);
+    assert_int_equal(id, cluster.members[0].id);
+    destroy_cluster(&cluster);
+}
+
+TEST(ids_name_each_member_once_and_this_node)
+{
+    const uint32_t id = cluster_ids[0];
+    const uint32_t twice[] = {7, id, 7}, others[] = {7, 8};
+    struct ls_barrier_options options = {
+        .name = "ids", .ids = twice, .n_ids = 3};
+    struct cluster cluster = {.n = 1};
+    ls_barrier *barrier;
+    create_node_only(&cluster, 0, "learner", "");
+    ls_node *node = cluster.members[0].node;
+    assert_ok(ls_node_start(node));
+    assert_fails(ls_barrier_create(&barrier, node, &options), LS_EINVAL);
+    assert_error_has("7 is twice");
+    options.ids = others;
+    options.n_ids = 2;
+    assert_fails(ls_barrier_create(&barrier, node, &options), LS_EINVAL);
+    options.n_ids = 0;
+    assert_fails(ls_barrier_create(&barrier, node, &options), LS_EINVAL);
+    options.ids = &id;
+    options.n_ids = 1;
+    options.group = "learner";
+    assert_fails(ls_barrier_create(&barrier, node, &options), LS_EINVAL);
+    assert_null(barrier);
+    options.group = NULL;
+    assert_ok(ls_barrier_create(&barrier, node, &options));
+    assert_ok(ls_barrier_wait(barrier, 0, LONG_MS, NULL));
+    assert_ok(ls_barrier_destroy(&barrier));
+    assert_ok(ls_node_stop(node, LS_OK));
+    assert_fails(ls_barrier_create(&barrier, node, &options), LS_ECLOSED);
+    assert_null(barrier);
+    destroy_cluster(&cluster);
+}
+
 TEST(misuse_is_refused)
 {
     struct ls_node_options node_options;
@@ -321,6 +404,11 @@ TEST(misuse_is_refused)
     name[LS_EVENT_MAX] = '\0';
     struct ls_barrier_options options = {.name = name};
     assert_fails(ls_barrier_create(&other, node, &options), LS_EINVAL);
+    name[118] = '\0'; /* one more than the most */
+    assert_fails(ls_barrier_create(&other, node, &options), LS_EINVAL);
+    name[117] = '\0';
+    assert_ok(ls_barrier_create(&other, node, &options));
+    assert_ok(ls_barrier_destroy(&other));
     options.name = "";
     assert_fails(ls_barrier_create(&other, node, &options), LS_EINVAL);
     options.name = "no blanks";

@@ -147,6 +147,10 @@ TEST(wrong_options_are_refused)
     assert_null(group);
     assert_fails(ls_group_barrier(ranks.at[0].group, 1000), LS_ESTATE);
     assert_error_has("ls_group_form");
+    assert_fails(ls_group_split(&group, ranks.at[0].group, 0, 1000), LS_ESTATE);
+    assert_null(group);
+    assert_fails(ls_group_form(ranks.at[0].group, 1000), LS_ESTATE);
+    assert_error_has("start the node");
     destroy_nodes(&ranks);
 }
 
@@ -258,5 +262,15 @@ TEST(a_node_that_stops_ends_its_operations)
     assert_fails(ls_collective_wait(started, RANK_WAIT_MS), LS_ECLOSED);
     ls_collective_destroy(&started);
     assert_null(started);
+    assert_ok(ls_group_start(&started, ranks.at[1].group, &operation));
+    assert_fails(ls_collective_wait(started, 0), LS_ECLOSED);
+    ls_collective_destroy(&started);
+    assert_fails(ls_group_form(ranks.at[1].group, RANK_WAIT_MS), LS_ECLOSED);
+    const struct ls_group_options options = {.name = "late"};
+    const struct world *world = ranks.at[0].extra;
+    ls_group *group;
+    assert_fails(ls_group_create(&group, world->nodes[1], &options),
+                 LS_ECLOSED);
+    assert_null(group);
     destroy_nodes(&ranks);
 }

@@ -4,6 +4,7 @@
 
 #include "base/sanitized.h"
 #include "group_ranks.h"
+#include "lockstep/simulation.h"
 
 static void make_threads(struct ranks *ranks, uint32_t n)
 {
@@ -41,9 +42,16 @@ static const struct rank_maker threads = {make_threads, destroy_threads};
 GROUP_PROMISES(TEST_PROMISE)
 
 /* Of a copy of a process: 0, or which of these is not so. */
-static int use_in_a_copy(ls_group *group, char *memory)
+static int use_in_a_copy(ls_group *group, ls_collective *started, char *memory)
 {
     void *more;
+    if (ls_group_barrier(group, 1) != LS_ESTATE ||
+        ls_group_form(group, 1) != LS_ESTATE ||
+        ls_collective_wait(started, 1) != LS_ESTATE ||
+        ls_group_destroy(&group) != LS_ESTATE || group == NULL)
+        return 4;
+    ls_collective_destroy(&started);
+    ls_group_leave(group, LS_EHANDLER);
     if (ls_group_alloc(group, &more, 10) != LS_ESTATE || more != NULL)
         return 1;
     if (ls_group_free(group, memory) != LS_ESTATE)
@@ -51,20 +59,27 @@ static int use_in_a_copy(ls_group *group, char *memory)
     return memory[9] == 7 ? 0 : 3;
 }
 
-TEST(in_a_copy_of_the_process_memory_can_only_be_read)
+TEST(in_a_copy_of_the_process_it_can_only_be_read)
 {
     ls_group *group;
     void *memory;
     assert_ok(ls_group_threads(&group, ls_runtime_threads(), 1));
     assert_ok(ls_group_alloc(group, &memory, 10));
     ((char *)memory)[9] = 7;
+    ls_collective *started;
+    assert_ok(
+        ls_group_start(&started, group,
+                       &(struct ls_group_operation){.kind = LS_GROUP_BARRIER}));
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0)
-        _exit(use_in_a_copy(group, memory));
+        _exit(use_in_a_copy(group, started, memory));
     int how;
     assert_int_equal(waitpid(child, &how, 0), child);
     assert_int_equal(how, 0);
+    assert_ok(ls_collective_wait(started, 0));
+    ls_collective_destroy(&started);
+    assert_ok(ls_group_barrier(group, 0));
     assert_ok(ls_group_free(group, memory));
     assert_ok(ls_group_destroy(&group));
 }
@@ -99,11 +114,68 @@ TEST(a_generation_that_not_all_form_fails_for_those_who_do)
     destroy_threads(&ranks);
 }
 
+/* --- who waits in it ---------------------------------------------------- */
+
+static void form_alone(void *arg)
+{
+    struct rank *rank = arg;
+    rank->status = ls_group_form(rank->group, RANK_WAIT_MS);
+}
+
+/* In a simulation a thread that began to wait a second ago does wait. */
+static void destroy_under_a_wait(void *arg)
+{
+    ls_runtime *runtime = arg;
+    ls_group *groups[2];
+    assert_ok(ls_group_threads(groups, runtime, 2));
+    struct rank rank = {.group = groups[0]};
+    assert_ok(
+        ls_thread_spawn(runtime, &rank.thread, "forms", form_alone, &rank));
+    ls_rest_until(runtime, ls_now(runtime) + LS_NS_PER_S);
+    assert_fails(ls_group_destroy(&groups[0]), LS_ESTATE);
+    assert_ptr_equal(groups[0], rank.group);
+    assert_ok(ls_group_form(groups[1], RANK_WAIT_MS));
+    assert_ok(ls_thread_join(&rank.thread, LS_FOREVER));
+    assert_int_equal(rank.status, LS_OK);
+    assert_ok(ls_group_destroy(&groups[0]));
+    assert_ok(ls_group_destroy(&groups[1]));
+}
+
+TEST(a_group_outlives_who_waits_in_it)
+{
+    ls_simulation *simulation;
+    assert_ok(ls_simulation_create(&simulation, NULL));
+    assert_ok(ls_simulation_run(simulation, destroy_under_a_wait,
+                                ls_simulation_runtime(simulation)));
+    ls_simulation_destroy(&simulation);
+}
+
+TEST(there_are_not_more_than_the_most)
+{
+    ls_group **groups = malloc((LS_GROUP_RANKS_MAX + 1) * sizeof *groups);
+    assert_non_null(groups);
+    for (uint32_t i = 0; i <= LS_GROUP_RANKS_MAX; i++)
+        groups[i] = (ls_group *)(void *)groups;
+    assert_fails(
+        ls_group_threads(groups, ls_runtime_threads(), LS_GROUP_RANKS_MAX + 1),
+        LS_EINVAL);
+    for (uint32_t i = 0; i <= LS_GROUP_RANKS_MAX; i++)
+        assert_null(groups[i]);
+    assert_ok(
+        ls_group_threads(groups, ls_runtime_threads(), LS_GROUP_RANKS_MAX));
+    assert_int_equal(ls_group_size(groups[LS_GROUP_RANKS_MAX - 1]),
+                     LS_GROUP_RANKS_MAX);
+    for (uint32_t i = 0; i < LS_GROUP_RANKS_MAX; i++)
+        assert_ok(ls_group_destroy(&groups[i]));
+    free(groups);
+}
+
 TEST(there_is_at_least_one_rank)
 {
     ls_group *groups[1];
     assert_int_equal(ls_group_threads(groups, ls_runtime_threads(), 0),
                      LS_EINVAL);
+    assert_null(groups[0]);
     ls_group *none = NULL;
     assert_ok(ls_group_destroy(&none));
     assert_ok(ls_group_destroy(NULL));

@@ -60,6 +60,7 @@ struct ls_group {
     ls_group *parent;    /* borrow; NULL: it was not split off */
     uint32_t n_children;
     atomic_uint n_started; /* operations that are not destroyed */
+    atomic_bool forms;     /* a thread is in ls_group_form() */
     uint64_t n_splits;
     struct group_buffer *buffers; /* that are allocated of it */
 };

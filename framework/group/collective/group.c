@@ -19,7 +19,9 @@ int ls_group_form(ls_group *group, int wait_ms)
                         "group: %u operations are not destroyed; that comes "
                         "before the next generation",
                         n);
+    atomic_store(&group->forms, true);
     const int status = group->ops->form(group, wait_ms);
+    atomic_store(&group->forms, false);
     if (status == LS_OK)
         group->n_splits = 0;
     return status;
@@ -44,6 +46,9 @@ int ls_group_destroy(ls_group **group_p)
                         "group: %u operations and %u sub-groups are not "
                         "destroyed",
                         n, (unsigned)group->n_children);
+    if (atomic_load(&group->forms))
+        return ls_error(LS_ESTATE,
+                        "group: a thread waits for its next generation");
     if (group->parent != NULL)
         group->parent->n_children--;
     buffers_orphan(group);

@@ -131,9 +131,10 @@ LS_MUST_USE LS_API int ls_barrier_wait(ls_barrier *barrier, uint32_t flags,
                                        int wait_ms,
                                        struct ls_barrier_epoch_info *info);
 
-/* Wake the waiter with `status`, and tell the others that this node gives up
- * the epoch. If nobody waits here, this gives up the next epoch: the next wait
- * returns `status` at once. Repeating it before then has no effect. */
+/* Wake the waiter with `status`, LS_ECANCELED for LS_OK, and tell the others
+ * that this node gives up the epoch. If nobody waits here, this gives up the
+ * next epoch: the next wait returns `status` at once. Repeating it before then
+ * has no effect. */
 LS_API void ls_barrier_abort(ls_barrier *barrier, int status);
 
 /* Forget an abort that no wait has returned yet: the epoch that it ended stays

@@ -118,7 +118,8 @@ LS_MUST_USE LS_API int ls_group_create(ls_group **out, ls_node *node,
  *          LS_EABORTED; LS_EMISMATCH also: a rank has destroyed its handle;
  *          LS_EUNREACHABLE a member wants
  *          LS_GROUP_ROOM_ALWAYS, and they share no memory: the text says why;
- *          LS_ECLOSED; LS_ESTATE an operation is not destroyed; LS_ENOMEM. */
+ *          LS_ECLOSED; LS_ESTATE an operation is not destroyed, or the node
+ *          was not started; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_group_form(ls_group *group, int wait_ms);
 
 /* Make a group of those ranks that give the same colour, in the order of their
@@ -242,8 +243,9 @@ struct ls_group_operation {
  * RECEIVE are matched in order for each other rank.
  * out:    own; NULL after an error; give it to ls_collective_destroy().
  * Errors: LS_EINVAL the operation; LS_ESTATE not formed; LS_EAGAIN
- *         LS_GROUP_STARTED_MAX are not destroyed; LS_ENOMEM; LS_ECLOSED. That
- *         the generation is over is said by the wait. */
+ *         LS_GROUP_STARTED_MAX are not destroyed, or no room for a thread;
+ *         LS_ENOMEM. That the generation is over, or the node has stopped, is
+ *         said by the wait. */
 LS_MUST_USE LS_API int
 ls_group_start(ls_collective **out, ls_group *group,
                const struct ls_group_operation *operation);
@@ -321,8 +323,9 @@ LS_MUST_USE LS_API int ls_group_receive(ls_group *group, void *data,
  * out:    own; documents as read from the bytes, in the root as well; of
  *         all_gather one for each rank. NULL after an error.
  * limits: NULL: LS_CODEC_LIMITS.
- * Errors: those of an operation, of ls_writer_bytes() and of
- *         ls_document_read(). */
+ * Errors: those of an operation and of ls_document_read(); where no value, or
+ *         more or less than one, is brought LS_EINVAL, or that of
+ *         ls_writer_bytes(), and LS_EPROTO in the other ranks. */
 LS_MUST_USE LS_API int
 ls_group_broadcast_object(ls_group *group, ls_writer *value, uint32_t root,
                           ls_document **out,
