@@ -187,6 +187,15 @@ static int check_open(const ls_job *job, const char *what)
                           job->options.name, what);
 }
 
+static int check_outputs(const char *const *outputs)
+{
+    for (; outputs != NULL && *outputs != NULL; outputs++)
+        if (name_is_none(*outputs))
+            return ls_error(LS_EINVAL, "\"%.80s\" is not a blob's name",
+                            *outputs);
+    return LS_OK;
+}
+
 static int check_task(const ls_job *job, enum ls_job_phase phase,
                       const struct ls_job_task *task)
 {
@@ -196,7 +205,9 @@ static int check_task(const ls_job *job, enum ls_job_phase phase,
                         "job %s, %s group: a task needs a name, a function, "
                         "and an interval of at least 0 ms",
                         job->options.name, group);
-    const int status = ls_place_check(task->where);
+    int status = ls_place_check(task->where);
+    if (status == LS_OK)
+        status = check_outputs(task->outputs);
     if (status != LS_OK)
         return ls_error_at(status, "job %s, %s group, task %s",
                            job->options.name, group, task->name);

@@ -147,6 +147,7 @@ static int place_limiter(ls_job *job, enum ls_job_phase phase)
         if (!is_limiter(task))
             continue;
         const int status = ids_add(&ids, job->keepers[0]);
+        free(task->nodes);
         task->nodes = ids.at;
         task->n_nodes = ids.n;
         if (status != LS_OK)
@@ -163,7 +164,9 @@ static int place_all(ls_job *job, const struct ls_member *nodes, size_t n)
         status = place_group(job, (enum ls_job_phase)i, nodes, n);
     if (status == LS_OK)
         status = place_keepers(job, nodes, n);
-    if (status == LS_OK && job->n_keepers == 0)
+    /* Epochs of nothing would not end. */
+    if (status == LS_OK &&
+        (job->n_keepers == 0 || job->groups[LS_JOB_EPOCH] == NULL))
         return ls_error(LS_EINVAL, "job %s: its epoch group has no task",
                         job->options.name);
     for (size_t i = 0; i < LS_JOB_N_PHASES && status == LS_OK; i++)

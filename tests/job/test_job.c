@@ -590,8 +590,34 @@ static int work(void *self, ls_turn *turn)
     assert_int_equal(ls_turn_blob(turn, "", &number, &memory), LS_EINVAL);
     assert_int_equal(ls_turn_blob(turn, "none", &none, &memory), LS_EINVAL);
     assert_int_equal(ls_turn_form(turn, "none", &found), LS_ENOENT);
+    assert_int_equal(ls_turn_blob(turn, "encoded", &number, &memory),
+                     LS_EMISMATCH);
+    assert_error_has("no memory of its own");
     ls_rest_until(runtime, ls_now(runtime) + 2500 * LS_NS_PER_MS);
     return LS_OK;
+}
+
+static void refuse_tasks(struct site *site)
+{
+    static const char *const none[] = {"a\"b", NULL};
+    const struct ls_job_task right = {.name = "right", .fn = report};
+    struct ls_job_task wrong = right;
+    wrong.name = "a b";
+    assert_int_equal(ls_job_add(site->job, LS_JOB_INIT, &wrong), LS_EINVAL);
+    wrong = right;
+    wrong.fn = NULL;
+    assert_int_equal(ls_job_add(site->job, LS_JOB_INIT, &wrong), LS_EINVAL);
+    wrong = right;
+    wrong.report_ms = -1;
+    assert_int_equal(ls_job_add(site->job, LS_JOB_INIT, &wrong), LS_EINVAL);
+    wrong = right;
+    wrong.outputs = none;
+    assert_int_equal(ls_job_add(site->job, LS_JOB_INIT, &wrong), LS_EINVAL);
+    assert_error_has("init group, task right: \"a\"b\" is not a blob's name");
+    assert_int_equal(ls_job_add(site->job, LS_JOB_N_PHASES, &right), LS_EINVAL);
+    assert_int_equal(ls_job_stop_on(site->job, "a b"), LS_EINVAL);
+    assert_int_equal(ls_job_compile(site->job), LS_ESTATE);
+    assert_error_has("start the node");
 }
 
 static int describe_groups(struct site *site)
@@ -626,12 +652,36 @@ static int describe_groups(struct site *site)
     assert_int_equal(ls_job_add(site->job, LS_JOB_EXIT, &mixed), LS_EEXIST);
     mixed.where = "label";
     assert_int_equal(ls_job_add(site->job, LS_JOB_INIT, &mixed), LS_EINVAL);
+    refuse_tasks(site);
     return status == LS_OK ? ls_job_limit_epochs(site->job, 2) : status;
+}
+
+static int save_byte(void *self, ls_blob_sink *sink)
+{
+    (void)self;
+    return ls_blob_sink_add(sink, "x", 1);
+}
+
+static int load_byte(void *self, ls_blob_source *source)
+{
+    char byte;
+    (void)self;
+    return ls_blob_source_read(source, &byte, 1);
+}
+
+static int describe_groups_and_a_blob(struct site *site)
+{
+    static const struct ls_blob_ops ops = {.save = save_byte,
+                                           .load = load_byte};
+    const int status = ls_blobs_add(
+        ls_job_blobs(site->job),
+        &(struct ls_blob){.name = "encoded", .form = flag, .ops = &ops});
+    return status == LS_OK ? describe_groups(site) : status;
 }
 
 static void groups_body(struct job_world *world)
 {
-    world->describe = describe_groups;
+    world->describe = describe_groups_and_a_blob;
     assert_lives(world);
     assert_int_equal(world->sites[0].total, 103);
     assert_int_equal(world->sites[1].total, 100);
@@ -747,7 +797,9 @@ static int act_print_blobs(struct site *site)
                                                     .is_private = true,
                                                     .memory = &scratch}));
     assert_int_equal(ls_job_print(site->job, false, NULL, 0), 0);
-    return ls_job_compile(site->job);
+    const int status = ls_job_compile(site->job);
+    assert_int_equal(ls_job_limit_epochs(site->job, 3), LS_ESTATE);
+    return status;
 }
 
 static void blobs_body(struct job_world *world)
@@ -789,4 +841,111 @@ TEST(a_task_without_a_node_is_named)
 {
     struct job_world world = {.together = true};
     world_play(&world, 1, nowhere_body);
+}
+
+static int describe_no_epochs(struct site *site)
+{
+    return ls_job_add(site->job, LS_JOB_INIT,
+                      &(struct ls_job_task){
+                          .name = "begin", .fn = begin_total, .self = site});
+}
+
+static void no_epochs_body(struct job_world *world)
+{
+    world->describe = describe_no_epochs;
+    assert_int_equal(life(world), LS_EINVAL);
+    for (size_t i = 0; i < SITES; i++) {
+        assert_int_equal(world->sites[i].status, LS_EINVAL);
+        assert_has(world->sites[i].text, "its epoch group has no task");
+    }
+}
+
+TEST(a_job_without_epochs_is_refused)
+{
+    struct job_world world = {.together = true};
+    world_play(&world, 1, no_epochs_body);
+}
+
+static int describe_for_two(struct site *site)
+{
+    const int status = ls_job_add(
+        site->job, LS_JOB_EPOCH,
+        &(struct ls_job_task){.name = "work", .where = "id:1,2", .fn = report});
+    return status == LS_OK ? ls_job_limit_epochs(site->job, 3) : status;
+}
+
+static int act_compile_twice(struct site *site)
+{
+    assert_int_equal(ls_job_compile(site->job),
+                     site->id == 3 ? LS_EINVAL : LS_OK);
+    return ls_job_compile(site->job);
+}
+
+static void for_two_body(struct job_world *world)
+{
+    world->describe = describe_for_two;
+    world->act = act_compile_twice;
+    assert_int_equal(life(world), LS_EINVAL);
+    assert_int_equal(world->sites[0].status, LS_OK);
+    assert_has(world->sites[2].text, "node 3 has no part in job reader");
+}
+
+TEST(a_node_without_a_part_is_named)
+{
+    struct job_world world = {.together = true};
+    world_play(&world, 1, for_two_body);
+}
+
+/* What is put out: 0: there is no such blob; else its size. */
+struct putting {
+    uint64_t size;
+    int status;
+    const char *text;
+};
+
+static const struct putting *putting;
+
+static int make_long(void *self, ls_turn *turn)
+{
+    const struct ls_blob_form form = {LS_BLOB_U8, 1, {putting->size}};
+    void *memory;
+    (void)self;
+    return putting->size > 0 ? ls_turn_blob(turn, "long", &form, &memory)
+                             : LS_OK;
+}
+
+static int describe_outputs(struct site *site)
+{
+    static const char *const outputs[] = {"long", NULL};
+    const int status = ls_job_limit_epochs(site->job, 1);
+    return status == LS_OK
+               ? ls_job_add(site->job, LS_JOB_EPOCH,
+                            &(struct ls_job_task){.name = "put",
+                                                  .fn = make_long,
+                                                  .outputs = outputs})
+               : status;
+}
+
+static void outputs_body(struct job_world *world)
+{
+    world->describe = describe_outputs;
+    assert_int_equal(life(world), putting->status);
+    for (size_t i = 0; i < SITES; i++) {
+        assert_int_equal(world->sites[i].status, putting->status);
+        assert_has(world->sites[i].text, putting->text);
+    }
+}
+
+TEST(what_cannot_be_put_out_ends_the_job)
+{
+    static const struct putting cases[] = {
+        {0, LS_ENOENT, "task put: output long: no blob with memory"},
+        {122881, LS_ELIMIT, "task put: output long: 122881 bytes, over 122880"},
+        {122880, LS_ELIMIT, "all outputs together have"},
+        {80000, LS_OK, ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct job_world world = {.own_folders = false};
+        putting = &cases[i];
+        world_play(&world, 1, outputs_body);
+    }
 }

@@ -254,10 +254,24 @@ static int act_wrongly(struct site *site)
         assert_error_has("of [A-Za-z0-9._-]");
     }
     options.name = "other";
-    options.cancel_timeout_ms = -1;
-    assert_int_equal(ls_job_create(&job, site->node, site->calls, &options),
-                     LS_EINVAL);
-    assert_null(job);
+    const struct ls_job_options right = options;
+    struct ls_job_options wrong[8] = {right, right, right, right,
+                                      right, right, right, right};
+    wrong[0].cancel_timeout_ms = -1;
+    wrong[1].start_timeout_ms = -1;
+    wrong[2].group_timeout_ms = -1;
+    wrong[3].save_timeout_ms = -1;
+    wrong[4].resume = LS_JOB_AT;
+    wrong[4].epoch = -1;
+    wrong[5].resume = LS_JOB_AT;
+    wrong[5].folder = NULL;
+    wrong[6].folder = NULL;
+    wrong[7].checkpoint = "everywhere";
+    for (size_t i = 0; i < 8; i++) {
+        assert_int_equal(
+            ls_job_create(&job, site->node, site->calls, &wrong[i]), LS_EINVAL);
+        assert_null(job);
+    }
     return LS_OK;
 }
 
@@ -267,7 +281,7 @@ static void wrong_body(struct job_world *world)
     assert_int_equal(life(world), LS_OK);
 }
 
-TEST(a_negative_time_to_stop_is_refused)
+TEST(options_that_are_none_are_refused)
 {
     struct job_world world = {.own_folders = false};
     world_play(&world, 1, wrong_body);

@@ -85,8 +85,9 @@ struct ls_job_options {
 /* out:    own; NULL after an error; give it to ls_job_destroy().
  * node:   borrow: until destroy. calls: borrow; those of the node. The job
  *         serves "job.NAME". Do this before ls_node_start().
- * Errors: LS_EINVAL name, a timeout is negative, no epoch with LS_JOB_AT;
- *         LS_EEXIST these calls serve a job of this name; LS_ENOMEM. */
+ * Errors: LS_EINVAL name, checkpoint, a timeout is negative, no epoch with
+ *         LS_JOB_AT, no folder without LS_JOB_SCRATCH; LS_EEXIST these calls
+ *         serve a job of this name; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_job_create(ls_job **out, ls_node *node, ls_rpc *calls,
                                      const struct ls_job_options *options);
 /* After ls_rpc_close(). NULL and a pointer to NULL are fine.
@@ -116,7 +117,8 @@ struct ls_job_task {
     void *self;                  /* borrow */
     enum ls_workspace workspace; /* the same for all tasks of a group */
     /* Names of blobs, ended by NULL; NULL: none. Copied. After the run their
-     * bytes are sent to all nodes: ls_job_output(). Those of a private
+     * bytes are sent to all nodes: ls_job_output(). At most 120 KiB each, and
+     * 236 KiB of all tasks of the job on all nodes together. Those of a private
      * workspace are also copied to the node's own, where they stay. */
     const char *const *outputs;
     /* Not 0: a report. It is called this often while the tasks of its node
@@ -125,10 +127,10 @@ struct ls_job_task {
 };
 
 /* Add a task to a group.
- * Errors: LS_EINVAL the name, `where`, report_ms; LS_EMISMATCH another
- *         workspace than the tasks of this group before it; LS_EEXIST the group
- *         has a task of this name; LS_ESTATE the job was compiled; LS_ENOMEM.
- *         The text names job, group and task, here and below. */
+ * Errors: LS_EINVAL the group, the name, `where`, an output's name, report_ms,
+ * or no function; LS_EMISMATCH another workspace than the tasks of this group
+ * before it; LS_EEXIST the group has a task of this name; LS_ESTATE the job was
+ * compiled; LS_ENOMEM. The text names job, group and task, here and below. */
 LS_MUST_USE LS_API int ls_job_add(ls_job *job, enum ls_job_phase phase,
                                   const struct ls_job_task *task);
 
@@ -214,13 +216,14 @@ struct ls_job_result {
  * Errors: those of ls_job_compile() and ls_checkpoints_open(); LS_EMISMATCH a
  *         node describes another job: the text has the line, or its checkpoint
  *         is of other nodes and does not fit these; LS_ELOST a node was lost:
- * the text names it; LS_EEXIST scratch, and there are checkpoints; LS_ENOENT
- * and LS_EPROTO LS_JOB_AT, and that epoch is not there or damaged, or
- * LS_JOB_NEWEST and all are damaged; LS_EIO a save failed; what a task
- * returned, with node, group and task in the text; LS_ETIMEDOUT a timeout of
- * the options, or a task of this node was left behind: the text has node, group
- * and task, and why it was cancelled; LS_ESTATE one of the run before still
- * runs. */
+ *         the text names it; LS_EEXIST scratch, and there are checkpoints;
+ *         LS_ENOENT and LS_EPROTO LS_JOB_AT, and that epoch is not there or
+ *         damaged, or LS_JOB_NEWEST and all are damaged; LS_ENOENT also: an
+ *         output is no blob with memory; LS_ELIMIT the outputs are too long;
+ *         LS_EIO a save failed; what a task returned, with node, group and task
+ *         in the text; LS_ETIMEDOUT a timeout of the options, or a task of this
+ *         node was left behind: the text has node, group and task, and why it
+ *         was cancelled; LS_ESTATE one of the run before still runs. */
 LS_MUST_USE LS_API int ls_job_run(ls_job *job, struct ls_job_result *out);
 
 /* Load a checkpoint and run nothing. All nodes call it, with the same epoch;
