@@ -11,7 +11,7 @@ struct reduction {
     struct ls_group_operation
         operation;              /* of a piece: all but in, out, count */
     size_t offset, size, width; /* bytes; of a number */
-    int64_t deadline;           /* of the copies */
+    int wait_ms;                /* for each copy */
 };
 
 static size_t piece_size(const struct reduction *self, size_t at)
@@ -37,11 +37,19 @@ static int download(const struct reduction *self, size_t at)
                : LS_OK;
 }
 
+static int wait_for_copies(const struct reduction *self)
+{
+    return ls_device_stack_wait(
+        self->stack, ls_deadline(ls_runtime_current(), self->wait_ms));
+}
+
 /* The piece is in host memory, and the one before has been folded. */
 static int turn(const struct reduction *self, size_t at)
 {
     ls_collective *folding = NULL;
     int status = start(self, at, &folding);
+    if (status == LS_EINVAL) /* what the caller gave: nothing was begun */
+        return status;
     if (status == LS_OK && at > 0)
         status = ls_device_stack_upload(
             self->stack, self->offset + at - PIECE_BYTES, PIECE_BYTES);
@@ -50,7 +58,7 @@ static int turn(const struct reduction *self, size_t at)
     if (status == LS_OK)
         status = ls_collective_wait(folding, LS_WAIT_DEFAULT);
     if (status == LS_OK)
-        status = ls_device_stack_wait(self->stack, self->deadline);
+        status = wait_for_copies(self);
     if (status != LS_OK) /* nobody is to wait for this rank */
         ls_group_leave(self->group, status);
     ls_collective_destroy(&folding);
@@ -63,7 +71,7 @@ static int run(const struct reduction *self)
         return ls_group_do(self->group, &self->operation);
     int status = download(self, 0);
     if (status == LS_OK)
-        status = ls_device_stack_wait(self->stack, self->deadline);
+        status = wait_for_copies(self);
     if (status != LS_OK)
         ls_group_leave(self->group, status);
     size_t at = 0;
@@ -74,8 +82,7 @@ static int run(const struct reduction *self)
     at -= PIECE_BYTES; /* the last one */
     status = ls_device_stack_upload(self->stack, self->offset + at,
                                     piece_size(self, at));
-    return status == LS_OK ? ls_device_stack_wait(self->stack, self->deadline)
-                           : status;
+    return status == LS_OK ? wait_for_copies(self) : status;
 }
 
 static const size_t widths[] = {[LS_GROUP_F32] = 4,
@@ -99,17 +106,19 @@ int ls_group_all_reduce_stack(ls_group *group, const char *name,
                         "all_reduce: %zu numbers of %zu bytes at %zu, in a "
                         "stack of %zu",
                         count, width, offset, capacity);
-    const struct reduction self = {
-        .group = group,
-        .stack = stack,
-        .operation = {.kind = LS_GROUP_ALL_REDUCE,
-                      .name = name,
-                      .type = type,
-                      .fold = fold,
-                      .timeout_ms = wait_ms > 0 ? wait_ms : 0},
-        .offset = offset,
-        .size = count * width,
-        .width = width,
-        .deadline = ls_deadline(ls_runtime_current(), wait_ms)};
+    const struct reduction self = {.group = group,
+                                   .stack = stack,
+                                   .operation = {.kind = LS_GROUP_ALL_REDUCE,
+                                                 .name = name,
+                                                 .type = type,
+                                                 .fold = fold,
+                                                 .timeout_ms = wait_ms == 0 ? 1
+                                                               : wait_ms < 0
+                                                                   ? 0
+                                                                   : wait_ms},
+                                   .offset = offset,
+                                   .size = count * width,
+                                   .width = width,
+                                   .wait_ms = wait_ms};
     return run(&self);
 }

@@ -148,11 +148,11 @@ int driver_backward(ls_driver *driver, double scale, bool sync, bool *stop)
     struct trained *const trained = &driver->trained;
     bool none = false;
     int status = need_model(driver);
+    if (status == LS_OK && sync)
+        status = driver_need_all(driver);
     if (status == LS_OK)
         status =
             of_model(driver, trained->ops->backward(trained->state, scale));
-    if (status == LS_OK && sync)
-        status = driver_need_all(driver);
     if (status != LS_OK || !sync)
         return status;
     return trained_exchange(trained, stop != NULL ? stop : &none,
@@ -204,7 +204,9 @@ int ls_driver_auto_cast(ls_driver *driver, bool on)
 
 int ls_driver_move(ls_driver *driver, const struct ls_batch *batch)
 {
-    int status = ls_device_stack_upload(batch->stack, 0, batch->bytes);
+    int status = need_model(driver);
+    if (status == LS_OK)
+        status = ls_device_stack_upload(batch->stack, 0, batch->bytes);
     if (status == LS_OK)
         status = ls_device_stack_wait(
             batch->stack,

@@ -42,10 +42,12 @@ static int run_single(struct driver_run *run)
 
 static int check_threads(const struct ls_driver_options *options)
 {
-    return options->n_threads > 0
+    return options->n_threads > 0 && options->n_threads <= LS_GROUP_RANKS_MAX
                ? LS_OK
                : ls_error(LS_EINVAL,
-                          "driver: n_threads is 0: say how many ranks");
+                          "driver: n_threads is %u, and is 1 to %d: say how "
+                          "many ranks",
+                          options->n_threads, LS_GROUP_RANKS_MAX);
 }
 
 static int run_n_threads(struct driver_run *run)

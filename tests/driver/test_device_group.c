@@ -43,6 +43,14 @@ TEST(what_is_outside_of_the_stack_is_refused)
                          group, NULL, stack, wrong[i].offset, wrong[i].count,
                          wrong[i].type, LS_GROUP_SUM, LS_WAIT_DEFAULT),
                      LS_EINVAL);
+    assert_fails(ls_group_all_reduce_stack(group, NULL, stack, 0, 16,
+                                           LS_GROUP_F32, (enum ls_group_fold)9,
+                                           LS_WAIT_DEFAULT),
+                 LS_EINVAL);
+    assert_fails(ls_group_all_reduce_stack(
+                     group, "a name of more than thirty-one bytes", stack, 0,
+                     16, LS_GROUP_F32, LS_GROUP_SUM, LS_WAIT_DEFAULT),
+                 LS_EINVAL);
     assert_ok(ls_group_all_reduce_stack(group, NULL, stack, 0, 16, LS_GROUP_F32,
                                         LS_GROUP_SUM, LS_WAIT_DEFAULT));
     ls_device_stack_destroy(&stack);

@@ -96,11 +96,13 @@ TEST(options_that_lack_something_are_refused)
     static const struct {
         struct ls_driver_options options;
         const char *text;
-    } none[] = {{{.kind = (enum ls_driver_kind)9}, "9 is not a kind"},
-                {{.kind = LS_DRIVER_THREADS}, "n_threads"},
-                {{.kind = LS_DRIVER_BUS}, "no node"},
-                {{.kind = LS_DRIVER_GROUP}, "no group"},
-                {{.kind = LS_DRIVER_SINGLE, .timeout_ms = -1}, "timeout_ms"}};
+    } none[] = {
+        {{.kind = (enum ls_driver_kind)9}, "9 is not a kind"},
+        {{.kind = LS_DRIVER_THREADS}, "n_threads"},
+        {{.kind = LS_DRIVER_THREADS, .n_threads = UINT32_MAX}, "1 to 4096"},
+        {{.kind = LS_DRIVER_BUS}, "no node"},
+        {{.kind = LS_DRIVER_GROUP}, "no group"},
+        {{.kind = LS_DRIVER_SINGLE, .timeout_ms = -1}, "timeout_ms"}};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
         assert_fails(ls_driver_run(&none[i].options, see_places, NULL),
                      LS_EINVAL);
@@ -199,13 +201,47 @@ static int alone(void *self, ls_driver *driver)
     ls_document_destroy(&own[0]);
     TRY(ls_driver_any(driver, false, &any));
     CHECK(!any);
+    struct ls_driver_loaded loaded;
     CHECK_FAILS(ls_driver_save(driver, 1, false), LS_ESTATE);
+    CHECK_FAILS(ls_driver_load(driver, 1, &loaded), LS_ESTATE);
+    CHECK_FAILS(ls_driver_open_checkpoints(driver, "none", NULL), LS_ESTATE);
+    CHECK_ERROR_HAS("without the others");
     CHECK_FAILS(ls_driver_setup(driver, &(struct ls_driver_setup){0}),
                 LS_ESTATE);
     CHECK_ERROR_HAS("without the others");
     ls_writer_destroy(&mine);
     ++*ran;
     return LS_OK;
+}
+
+static int learn_alone(void *self, ls_driver *driver)
+{
+    size_t n;
+    (void)self;
+    const double *gradient = ls_driver_parameters(driver, &n)[0].gradient;
+    struct line *line = ls_driver_model(driver);
+    line->gradient[0] = 1.0;
+    TRY(ls_driver_zero_grad(driver));
+    CHECK_FAILS(ls_driver_backward(driver, 1.0, true), LS_ESTATE);
+    CHECK_ERROR_HAS("without the others");
+    CHECK(gradient[0] == 0.0); /* it can be done again outside */
+    TRY(ls_driver_backward(driver, 1.0, false));
+    CHECK(gradient[0] == 1.0);
+    CHECK_FAILS(ls_driver_save_model(driver, "none"), LS_ESTATE);
+    CHECK_FAILS(ls_driver_load_model(driver, "none"), LS_ESTATE);
+    CHECK_ERROR_HAS("without the others");
+    return LS_OK;
+}
+
+static int set_up_and_learn_alone(void *self, ls_driver *driver)
+{
+    TRY(line_setup(driver, &line_ops));
+    return ls_driver_rank_zero(driver, learn_alone, self);
+}
+
+TEST(what_takes_all_ranks_changes_nothing_without_them)
+{
+    assert_ok(run_threads(2, set_up_and_learn_alone, NULL));
 }
 
 static int run_alone(void *self, ls_driver *driver)
@@ -329,6 +365,17 @@ TEST_WITH(the_first_cause_is_returned_and_reported_once, scratch_set_up,
     assert_has(report, "\"exc_global_rank\":2,\"exc_local_rank\":2,\"node\":2,"
                        "\"step\":\"\",\"text\":\"something ? broke\"}");
     free(report);
+}
+
+/* Nor does it change what the run ends with. */
+TEST(a_report_that_cannot_be_written_is_none)
+{
+    uint32_t who = 0;
+    assert_fails(
+        ls_driver_run(&(struct ls_driver_options){.report = "/dev/null/report"},
+                      fail_in_one, &who),
+        LS_EHANDLER);
+    assert_error_has("rank 0: something");
 }
 
 TEST_WITH(a_report_replaces_no_link, scratch_set_up, scratch_tear_down)
@@ -590,6 +637,60 @@ TEST(each_parameter_has_its_optimiser)
     assert_ok(run_kind(LS_DRIVER_SINGLE, 0, several, NULL));
 }
 
+static int fail_at_second(void *config, const struct ls_parameter *parameter,
+                          void *const *slots, uint64_t step)
+{
+    (void)config;
+    (void)parameter;
+    (void)slots;
+    return step == 2 ? ls_error(LS_ELIMIT, "the step is too large") : LS_OK;
+}
+
+static int fail_to_compute(void *model, const struct ls_batch *batch,
+                           ls_learner_info *figures)
+{
+    (void)model;
+    (void)batch;
+    (void)figures;
+    return ls_error(LS_EIO, "no figures");
+}
+
+static int fail_to_begin(void *model, const struct ls_parameter *parameters,
+                         struct ls_rng *random)
+{
+    (void)model;
+    (void)parameters;
+    (void)random;
+    return ls_error(LS_ENOENT, "no first values");
+}
+
+/* What a function of the tables returns, with its owner's name. */
+static int pass_errors_on(void *self, ls_driver *driver)
+{
+    static const struct ls_optimiser_ops ops = {.name = "second",
+                                                .step = fail_at_second};
+    const struct ls_optimiser optimiser = {.ops = &ops};
+    struct ls_model_ops model = line_ops;
+    (void)self;
+    model.train = model.evaluate = fail_to_compute;
+    TRY(ls_driver_setup(driver,
+                        &(struct ls_driver_setup){.model = &model,
+                                                  .optimisers = &optimiser,
+                                                  .n_optimisers = 1}));
+    TRY(ls_driver_step(driver));
+    CHECK_FAILS(ls_driver_step(driver), LS_ELIMIT);
+    CHECK_ERROR_HAS("the optimiser second, parameter w: the step is too large");
+    CHECK_FAILS(ls_driver_train(driver, NULL, NULL), LS_EIO);
+    CHECK_ERROR_HAS("the model line: no figures");
+    CHECK_FAILS(ls_driver_evaluate(driver, NULL, NULL), LS_EIO);
+    return LS_OK;
+}
+
+TEST(what_a_function_returns_is_returned_with_its_name)
+{
+    assert_ok(run_kind(LS_DRIVER_SINGLE, 0, pass_errors_on, NULL));
+}
+
 static int use_options(void *self, ls_driver *driver)
 {
     struct ls_model_ops plain = line_ops;
@@ -634,7 +735,11 @@ static int use_nothing(void *self, ls_driver *driver)
     CHECK_FAILS(ls_driver_step_one(driver, 0), LS_ESTATE);
     CHECK_FAILS(ls_driver_zero_grad(driver), LS_ESTATE);
     CHECK_FAILS(ls_driver_auto_cast(driver, true), LS_ESTATE);
+    CHECK_FAILS(ls_driver_move(driver, &(struct ls_batch){0}), LS_ESTATE);
     CHECK_FAILS(ls_driver_save_model(driver, "x"), LS_ESTATE);
+    CHECK_FAILS(ls_driver_load_model(driver, "x"), LS_ESTATE);
+    struct ls_driver_loaded loaded;
+    CHECK_FAILS(ls_driver_load(driver, 1, &loaded), LS_ESTATE);
     CHECK_FAILS(ls_driver_save(driver, 1, false), LS_ESTATE);
     CHECK_ERROR_HAS("ls_driver_open_checkpoints()");
     CHECK(ls_driver_model(driver) == NULL);
@@ -739,6 +844,9 @@ TEST(parameters_that_are_none_are_refused)
     ops = line_ops;
     ops.init = fail_init;
     assert_refused(&ops, NULL, 0, LS_EIO, "the model line: no weights");
+    ops = line_ops;
+    ops.begin = fail_to_begin;
+    assert_refused(&ops, NULL, 0, LS_ENOENT, "the model line: no first values");
 }
 
 TEST(optimisers_that_are_none_are_refused)
@@ -755,6 +863,14 @@ TEST(optimisers_that_are_none_are_refused)
                    "the parameter w has two optimisers, sgd and other");
     pair[0].parameters = none;
     assert_refused(&line_ops, pair, 2, LS_EINVAL, "no parameter v");
+    char name[LS_PARAMETER_NAME_MAX + 2];
+    memset(name, 'o', sizeof name);
+    name[LS_PARAMETER_NAME_MAX + 1] = '\0';
+    pair[0].parameters = NULL;
+    pair[0].name = name;
+    assert_refused(&line_ops, pair, 1, LS_EINVAL, "over 63 bytes");
+    pair[0].name = "a/b";
+    assert_refused(&line_ops, pair, 1, LS_EINVAL, "optimiser.a/b");
     greedy.n_slots = LS_SLOTS_MAX + 1;
     pair[0] = (struct ls_optimiser){.ops = &greedy};
     assert_refused(&line_ops, pair, 1, LS_ELIMIT, "5 slots");

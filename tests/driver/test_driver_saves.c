@@ -244,6 +244,30 @@ static int open_twice(void *self, ls_driver *driver)
                          load, self);
 }
 
+static int save_alone(void *self, ls_driver *driver)
+{
+    struct ls_driver_loaded loaded;
+    (void)self;
+    CHECK_FAILS(ls_driver_save(driver, 1, false), LS_ESTATE);
+    CHECK_ERROR_HAS("without the others");
+    CHECK_FAILS(ls_driver_load(driver, 1, &loaded), LS_ESTATE);
+    return LS_OK;
+}
+
+static int save_alone_and_together(void *self, ls_driver *driver)
+{
+    const struct job *job = self;
+    TRY(ls_driver_open_checkpoints(driver, job->folder, NULL));
+    TRY(ls_driver_rank_zero(driver, save_alone, NULL));
+    return ls_driver_save(driver, 1, false);
+}
+
+WITH_FOLDER(one_rank_alone_saves_nothing)
+{
+    struct job job = job_of(*state, 1);
+    assert_ok(run_threads(2, save_alone_and_together, &job));
+}
+
 WITH_FOLDER(one_run_at_a_time_has_a_folder)
 {
     struct job job = job_of(*state, 1);
@@ -302,6 +326,15 @@ WITH_FOLDER(weights_come_from_a_checkpoint_too_but_do_not_replace_it)
     assert_int_equal(loaded.hashes[2], saved.hashes[0]);
     assert_fails(run_threads(2, save_model, &loaded), LS_EMISMATCH);
     assert_error_has("a folder of its own");
+}
+
+WITH_FOLDER(weights_alone_are_no_checkpoint_of_a_training)
+{
+    struct job job = job_of(*state, 1), none = job_of(*state, -1);
+    assert_ok(run_threads(2, save_model, &job));
+    assert_fails(run_threads(2, load, &none), LS_EMISMATCH);
+    assert_error_has("has no entry \"shared\"");
+    assert_int_equal(none.statuses[1], LS_EABORTED);
 }
 
 static bool other_parameter(const void *model, size_t at,

@@ -56,6 +56,36 @@ TEST_WITH(figures_of_all_ranks_are_lines_in_their_order, scratch_set_up,
     }
 }
 
+static int flush_alone(void *self, ls_driver *driver)
+{
+    (void)driver;
+    CHECK_FAILS(ls_metrics_flush(self), LS_ESTATE);
+    return LS_OK;
+}
+
+static int flush_alone_and_together(void *self, ls_driver *driver)
+{
+    ls_metrics *metrics;
+    TRY(ls_metrics_open(&metrics, driver, self));
+    TRY(ls_metrics_add(metrics, "loss", 1, ls_driver_rank(driver)));
+    TRY(ls_driver_rank_zero(driver, flush_alone, metrics));
+    TRY(ls_metrics_flush(metrics));
+    ls_metrics_close(&metrics);
+    return LS_OK;
+}
+
+TEST_WITH(what_one_rank_cannot_flush_alone_is_kept, scratch_set_up,
+          scratch_tear_down)
+{
+    char path[128], text[1024];
+    path_in(*state, "m.jsonl", path);
+    assert_ok(run_threads(2, flush_alone_and_together, path));
+    read_all(path, text, sizeof text);
+    assert_string_equal(
+        text, "{\"step\":1,\"rank\":0,\"name\":\"loss\",\"value\":0.0}\n"
+              "{\"step\":1,\"rank\":1,\"name\":\"loss\",\"value\":1.0}\n");
+}
+
 enum { MANY = 20000 };
 
 static int note_many(void *self, ls_driver *driver)

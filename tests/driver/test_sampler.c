@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/huge_allocations.h"
 #include "lockstep/checkpoint.h"
 #include "test.h"
 
@@ -565,6 +566,16 @@ TEST(a_blob_that_is_no_state_is_refused)
     assert_ok(ls_sampler_set_epoch(sampler, 3));
     assert_fails(load(sampler, folder), LS_EPROTO);
     assert_int_equal(ls_sampler_epoch(sampler), 3); /* as it was */
+    static const char long_text[300];
+    ls_blobs *blobs;
+    assert_ok(ls_blobs_create(&blobs));
+    assert_ok(ls_sampler_add_blob(sampler, blobs, "sampler"));
+    assert_fails(ls_sampler_add_blob(sampler, blobs, "sampler"), LS_EEXIST);
+    assert_fails(ls_blob_unpack(ls_blobs_find(blobs, "sampler"), long_text,
+                                sizeof long_text),
+                 LS_EPROTO);
+    assert_int_equal(ls_sampler_epoch(sampler), 3);
+    ls_blobs_destroy(&blobs);
     ls_sampler_destroy(&sampler);
     (void)snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
@@ -594,6 +605,27 @@ TEST(what_is_out_of_range_is_refused)
     }
     assert_null(ls_spread_name((enum ls_spread)3));
     ls_sampler_destroy(NULL);
+}
+
+/* As many as no machine has memory to shuffle. */
+TEST(an_order_takes_memory_and_no_order_takes_none)
+{
+    struct ls_sampler_options options = {.length = LS_SAMPLER_LENGTH_MAX};
+    ls_sampler *sampler = NULL;
+    struct ls_sampler_state saved;
+    assert_true(LS_SAMPLER_LENGTH_MAX < too_many);
+    assert_fails(ls_sampler_create(&sampler, &options), LS_ENOMEM);
+    assert_null(sampler);
+    options.in_order = true;
+    sampler = make(&options);
+    ls_sampler_save(sampler, &saved);
+    saved.shuffle = true;
+    saved.epoch = 7;
+    assert_fails(ls_sampler_load(sampler, &saved), LS_ENOMEM);
+    assert_int_equal(ls_sampler_epoch(sampler), 0);
+    assert_int_equal(ls_sampler_samples(sampler), LS_SAMPLER_LENGTH_MAX);
+    assert_int_equal(ls_sampler_batches(sampler), LS_SAMPLER_LENGTH_MAX);
+    ls_sampler_destroy(&sampler);
 }
 
 TEST(nothing_changes_during_an_iteration)

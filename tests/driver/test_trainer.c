@@ -500,6 +500,20 @@ TEST(options_that_are_none_are_refused)
     assert_error_has("unrepeatdist");
 }
 
+static int train_nothing(void *self, ls_driver *driver)
+{
+    struct ls_trainer_options options = {.data = &line_data, .epochs = 1};
+    (void)self;
+    CHECK_FAILS(ls_trainer_run(driver, &options, NULL), LS_ESTATE);
+    CHECK_ERROR_HAS("ls_driver_setup()");
+    return LS_OK;
+}
+
+TEST(without_a_model_nothing_is_trained)
+{
+    assert_ok(run_kind(LS_DRIVER_SINGLE, 0, train_nothing, NULL));
+}
+
 /* Going on ----------------------------------------------------------------- */
 
 /* The state after a training that nothing interrupted. */

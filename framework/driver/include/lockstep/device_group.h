@@ -23,9 +23,10 @@ extern "C" {
  * name:    for errors and mismatches; NULL: "".
  * wait_ms: LS_WAIT_DEFAULT: a minute. For each piece.
  * Errors:  LS_EINVAL outside of the stack's capacity, or the offset is not a
- *          multiple of the number's size; those of an operation of the group,
- *          and of ls_device_stack_wait(). After an error the numbers are
- *          undefined. */
+ *          multiple of the number's size, or as ls_group_start(): nothing was
+ *          begun; those of an operation of the group, and of
+ *          ls_device_stack_wait(): the numbers are undefined then. A rank whose
+ *          copies fail leaves the group, so that no other waits for it. */
 LS_MUST_USE LS_API int
 ls_group_all_reduce_stack(ls_group *group, const char *name,
                           ls_device_stack *stack, size_t offset, size_t count,

@@ -162,7 +162,8 @@ LS_MUST_USE LS_API int ls_driver_evaluate(ls_driver *driver,
 /* Add scale × the gradients of the last batch; then, with `sync`, make them the
  * mean over all ranks. Without it they only accumulate here, and a later one
  * with it takes them along: so several batches cost one exchange.
- * Errors: what the model returns; those of a collective. */
+ * Errors: what the model returns; those of a collective; LS_ESTATE with `sync`
+ *         in a section without the others: nothing was added. */
 LS_MUST_USE LS_API int ls_driver_backward(ls_driver *driver, double scale,
                                           bool sync);
 /* One step of every optimiser, or of one by its number.
@@ -246,7 +247,8 @@ struct ls_driver_loaded {
  * the next save. Rank 0 reads what is shared and sends it to the others.
  * number: LS_CHECKPOINT_NONE: the newest; none is no error then.
  * Errors: LS_ESTATE none is open; LS_ENOENT, LS_EPROTO, LS_EMISMATCH as
- *         ls_checkpoints_load(), the newest that is damaged is passed over. */
+ *         ls_checkpoints_load(), the newest that is damaged is passed over;
+ *         LS_EMISMATCH also: it is not one of ls_driver_save(). */
 LS_MUST_USE LS_API int ls_driver_load(ls_driver *driver, int64_t number,
                                       struct ls_driver_loaded *out);
 

@@ -43,8 +43,9 @@ LS_MUST_USE LS_API int ls_metrics_add(ls_metrics *metrics, const char *name,
                                       int64_t step, double value);
 
 /* Write what all ranks have noted. It is on disk when this returns.
- * Errors: those of a collective; in rank 0 LS_EIO, elsewhere then LS_EABORTED.
- *         After an error the figures are dropped. */
+ * Errors: those of a collective; in rank 0 LS_EIO, elsewhere then LS_EABORTED:
+ *         the figures are dropped. LS_ESTATE in a section without the others
+ *         (ls_driver_without_sync()): they are kept. */
 LS_MUST_USE LS_API int ls_metrics_flush(ls_metrics *metrics);
 
 #ifdef __cplusplus
