@@ -1,6 +1,5 @@
 #include "lockstep/learner_info.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -171,8 +170,7 @@ size_t ls_learner_info_count(const ls_learner_info *info)
 
 const char *ls_learner_info_name(const ls_learner_info *info, size_t index)
 {
-    assert(index < info->n);
-    return info->numbers[index].name;
+    return index < info->n ? info->numbers[index].name : NULL;
 }
 
 static double value_of(const struct number *number)
@@ -185,8 +183,7 @@ static double value_of(const struct number *number)
 
 double ls_learner_info_value(const ls_learner_info *info, size_t index)
 {
-    assert(index < info->n);
-    return value_of(&info->numbers[index]);
+    return index < info->n ? value_of(&info->numbers[index]) : (double)NAN;
 }
 
 double ls_learner_info_get(const ls_learner_info *info, const char *name)

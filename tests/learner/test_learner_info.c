@@ -172,6 +172,26 @@ TEST(so_many_names_and_no_more)
     ls_learner_info_destroy(&full);
 }
 
+TEST(names_are_in_the_order_of_their_first_number)
+{
+    ls_learner_info *info = new_info();
+    add(info, "loss", 1.0);
+    add(info, "return", NAN);
+    add(info, "loss", 3.0);
+    assert_int_equal(ls_learner_info_count(info), 2);
+    assert_string_equal(ls_learner_info_name(info, 0), "loss");
+    assert_true(ls_learner_info_value(info, 0) == 2.0);
+    assert_string_equal(ls_learner_info_name(info, 1), "return");
+    assert_true(isnan(ls_learner_info_value(info, 1)));
+    assert_null(ls_learner_info_name(info, 2));
+    assert_true(isnan(ls_learner_info_value(info, 2)));
+    assert_true(isnan(ls_learner_info_get(info, "nothing")));
+    ls_learner_info_clear(info);
+    assert_null(ls_learner_info_name(info, 0));
+    assert_true(isnan(ls_learner_info_value(info, 0)));
+    ls_learner_info_destroy(&info);
+}
+
 static void assert_written(const ls_learner_info *info, const char *wanted)
 {
     ls_writer *writer;

@@ -51,7 +51,8 @@ LS_MUST_USE LS_API int ls_learner_info_merge(ls_learner_info *info,
 /* Exchange what two infos hold. */
 LS_API void ls_learner_info_swap(ls_learner_info *one, ls_learner_info *other);
 
-/* The number of names, and each name in the order of its first number. */
+/* The number of names, and each name in the order of its first number, with
+ * what its numbers came to. NULL and NaN: there are not so many. */
 LS_API size_t ls_learner_info_count(const ls_learner_info *info);
 LS_API const char *ls_learner_info_name(const ls_learner_info *info,
                                         size_t index);
