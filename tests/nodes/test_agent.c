@@ -439,24 +439,43 @@ TEST(what_cannot_be_saved_begins_an_episode)
     close_player(&player);
 }
 
-static void bad_shape(const void *env, struct ls_env_spec *out)
+static struct ls_env_spec told;
+
+static void tell_shape(const void *env, struct ls_env_spec *out)
 {
-    cartpole_env.spec(env, out);
-    out->observation = (struct ls_space){LS_U8, 4, {1024, 1024, 2, 1}};
+    (void)env;
+    *out = told;
 }
 
 TEST(a_shape_beyond_the_limits_is_refused)
 {
-    struct ls_env_ops large = cartpole_env;
-    const struct ls_plugin weak = {.name = "weak",
-                                   .version = "1",
-                                   .env = &large,
-                                   .policy = &cartpole_policy};
+    static const struct {
+        struct ls_space observation, action;
+        const char *because;
+    } wrong[] = {
+        {{LS_U8, 4, {1024, 1024, 2, 1}}, {LS_I32, 0, {0}}, "observation"},
+        {{LS_U8, 2, {8, 0}}, {LS_I32, 0, {0}}, "observation"},
+        {{LS_U8, 5, {1, 1, 1, 1}}, {LS_I32, 0, {0}}, "observation"},
+        {{(enum ls_element)4, 0, {0}}, {LS_I32, 0, {0}}, "observation"},
+        {{LS_U8, 2, {SIZE_MAX, SIZE_MAX}}, {LS_I32, 0, {0}}, "observation"},
+        {{LS_U8, 1, {1 << 20}}, {LS_I32, 1, {65537}}, "action"},
+        {{LS_U8, 1, {1 << 20}}, {(enum ls_element)4, 1, {1}}, "action"},
+        {{LS_U8, 1, {1 << 20}}, {LS_I32, 1, {65536}}, "65 extras"}};
+    struct ls_env_ops env = cartpole_env;
+    struct ls_policy_ops policy = cartpole_policy;
+    const struct ls_plugin weak = {
+        .name = "weak", .version = "1", .env = &env, .policy = &policy};
     struct player player;
     struct agent agent;
-    large.spec = bad_shape;
+    env.spec = tell_shape;
+    policy.n_extras = 65;
     open_player(&player, 1, 1);
-    assert_fails(agent_init(&agent, &weak, &player.plan, 0, 0, 1), LS_EHANDLER);
-    assert_error_has("1 to 1,048,576 numbers");
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        told = (struct ls_env_spec){.observation = wrong[i].observation,
+                                    .action = wrong[i].action};
+        assert_fails(agent_init(&agent, &weak, &player.plan, 0, 0, 1),
+                     LS_EHANDLER);
+        assert_error_has(wrong[i].because);
+    }
     close_player(&player);
 }

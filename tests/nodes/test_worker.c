@@ -73,6 +73,8 @@ static int act(void *policy, const struct ls_act *rows)
     return LS_OK;
 }
 
+static float td_error = -7.0f;
+
 static int learn(void *policy, const struct ls_learn_batch *batch,
                  struct ls_learn_info *info)
 {
@@ -86,7 +88,7 @@ static int learn(void *policy, const struct ls_learn_batch *batch,
     info->items[1].value = (double)((const float *)first->observations)[0];
     /* Of the second sample alone, and not of all its steps. */
     assert_true(isnan(info->td_errors[first->n]));
-    info->td_errors[first->n] = -7.0f;
+    info->td_errors[first->n] = td_error;
     return LS_OK;
 }
 
@@ -261,6 +263,18 @@ TEST(it_learns_from_the_steps_that_were_sent)
     assert_ok(agent_save(&both->agent, &weights));
     assert_memory_equal(weights.data, "\xcd\x03\xe8", 3); /* 1000 */
     ls_bytes_clear(&weights);
+}
+
+TEST(an_error_that_is_infinite_is_none)
+{
+    struct both *both = *state;
+    struct teacher_piece part = {.name = "d.1", .n = 2};
+    collect(both, 8, 0);
+    assert_ok(player_part(both->player, 0, 3, 2, &part.data, &part.size));
+    td_error = INFINITY;
+    assert_fails(learn_from(both, &part), LS_EHANDLER);
+    td_error = -7.0f;
+    assert_error_has("a td_error of trajectory 1 is infinite");
 }
 
 TEST(steps_that_are_not_there_are_refused)
