@@ -440,6 +440,12 @@ TEST(an_error_ends_all_ranks_and_is_told_once)
                 assert_int_equal(what->global_rank, i);
             }
             assert_string_equal(plan.of[who].exception.step, steps[at]);
+            if (plan.in == 'b' || plan.in == 't') { /* how far it came */
+                assert_int_equal(plan.of[who].result.steps,
+                                 plan.in == 'b' ? 1 : 8);
+                assert_int_equal(plan.of[who].result.epochs,
+                                 plan.in == 'b' ? 0 : 2);
+            }
         }
     }
 }
@@ -463,6 +469,42 @@ TEST(an_error_of_the_model_names_epoch_batch_and_model)
     assert_string_equal(
         plan.of[0].exception.text,
         "backward: epoch 0, batch 0: the model line: not finite");
+}
+
+static int fail_third_step(void *config, const struct ls_parameter *parameter,
+                           void *const *slots, uint64_t step)
+{
+    (void)config;
+    (void)parameter;
+    (void)slots;
+    return step == 3 ? ls_error(LS_ELIMIT, "too far") : LS_OK;
+}
+
+static int train_three_steps(void *self, ls_driver *driver)
+{
+    static const struct ls_optimiser_ops ops = {.name = "short",
+                                                .step = fail_third_step};
+    const struct ls_optimiser optimiser = {.ops = &ops};
+    struct ls_trainer_result result = {.steps = 77};
+    (void)self;
+    TRY(ls_driver_setup(driver,
+                        &(struct ls_driver_setup){.model = &line_ops,
+                                                  .optimisers = &optimiser,
+                                                  .n_optimisers = 1}));
+    const int status =
+        ls_trainer_run(driver,
+                       &(struct ls_trainer_options){
+                           .data = &line_data, .epochs = 1, .batch_size = 5},
+                       &result);
+    CHECK(status == LS_ELIMIT && result.steps == 2);
+    return status;
+}
+
+TEST(an_error_of_the_optimiser_names_epoch_batch_and_optimiser)
+{
+    assert_fails(run_kind(LS_DRIVER_SINGLE, 0, train_three_steps, NULL),
+                 LS_ELIMIT);
+    assert_error_has("epoch 0, batch 2: the optimiser short, parameter w: ");
 }
 
 static int fail_load(void *self, const uint64_t *indices, size_t n, void *items)

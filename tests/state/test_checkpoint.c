@@ -1212,7 +1212,7 @@ TEST(an_error_of_what_is_written_behind_reaches_the_next)
     int64_t epoch = 0;
     ls_checkpoints *checkpoints = open_one(place);
     state_make(&node, 1);
-    for (int way = 0; way < 5; way++) {
+    for (int way = 0; way < 6; way++) {
         break_folder(place, true);
         assert_ok(ls_checkpoints_write_behind(checkpoints, 5, node.blobs,
                                               LS_WAIT_DEFAULT));
@@ -1231,6 +1231,12 @@ TEST(an_error_of_what_is_written_behind_reaches_the_next)
         } else if (way == 3) {
             assert_fails(ls_checkpoints_prepare(checkpoints, node.blobs),
                          LS_EIO);
+        } else if (way == 4) { /* it is of no use any more */
+            break_folder(place, false);
+            assert_ok(ls_checkpoints_rewind(checkpoints, 4));
+            break_folder(place, true);
+            assert_fails(ls_checkpoints_wait(checkpoints, 0, NULL, NULL),
+                         LS_ENOENT);
         } else {
             assert_fails(ls_checkpoints_close(&checkpoints), LS_EIO);
         }
@@ -1239,7 +1245,7 @@ TEST(an_error_of_what_is_written_behind_reaches_the_next)
             assert_error_has("the checkpoint of epoch 5, which was written "
                              "behind");
         break_folder(place, false);
-        if (way < 4) /* once told it goes on */
+        if (way < 5) /* once told it goes on */
             assert_ok(ls_checkpoints_write(checkpoints, 6, node.blobs, &entry));
     }
     assert_null(checkpoints);
