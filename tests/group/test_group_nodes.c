@@ -154,6 +154,32 @@ TEST(wrong_options_are_refused)
     destroy_nodes(&ranks);
 }
 
+TEST(there_are_so_many_groups_within_one_and_no_more)
+{
+    enum { MOST = 16 };
+    const struct ls_group_options options = {
+        .name =
+            "0123456789012345678901234567890123456789012345678901234567890123",
+        .room = LS_GROUP_ROOM_NEVER};
+    struct ranks ranks;
+    ls_group *groups[MOST];
+    size_t n = 1;
+    int status = LS_OK;
+    make_nodes_with(&ranks, 1, LS_TOPOLOGY_MESH, &options);
+    groups[0] = ranks.at[0].group;
+    for (; n < MOST && status == LS_OK; n += status == LS_OK)
+        status = ls_group_split(&groups[n], groups[n - 1], 1, RANK_WAIT_MS);
+    assert_fails(status, LS_ELIMIT);
+    assert_true(n >= 3); /* two within one */
+    assert_null(groups[n]);
+    while (--n > 0) {
+        assert_ok(ls_group_barrier(groups[n], RANK_WAIT_MS));
+        assert_ok(ls_group_destroy(&groups[n]));
+    }
+    assert_ok(ls_group_barrier(groups[0], RANK_WAIT_MS));
+    destroy_nodes(&ranks);
+}
+
 /* --- losses ------------------------------------------------------------- */
 
 TEST(a_group_that_fails_on_loss_stays_failed)

@@ -126,7 +126,9 @@ LS_MUST_USE LS_API int ls_group_form(ls_group *group, int wait_ms);
  * ranks here. Every rank calls it. The new group is formed.
  * out:     own; NULL after an error, and when colour is LS_GROUP_NO_COLOUR;
  *          destroy it before `group`.
- * Errors:  those of an operation; LS_ENOMEM. */
+ * Errors:  those of an operation; LS_ELIMIT between nodes: it is split off one
+ *          that was split off, and so on, too often (a group with a short name
+ *          more often); LS_ENOMEM. */
 #define LS_GROUP_NO_COLOUR UINT32_MAX
 LS_MUST_USE LS_API int ls_group_split(ls_group **out, ls_group *group,
                                       uint32_t colour, int wait_ms);
