@@ -60,6 +60,12 @@ static inline void raw_subscribe(struct raw_peer *raw, const void *topic,
     assert_int_equal(zmq_setsockopt(raw->sub, ZMQ_SUBSCRIBE, topic, size), 0);
 }
 
+static inline void raw_unsubscribe(struct raw_peer *raw, const void *topic,
+                                   size_t size)
+{
+    assert_int_equal(zmq_setsockopt(raw->sub, ZMQ_UNSUBSCRIBE, topic, size), 0);
+}
+
 static inline void raw_be_present(struct raw_peer *raw)
 {
     uint8_t topic[WIRE_TOPIC_MAX];

@@ -101,6 +101,23 @@ TEST(off_without_such_a_listener_says_so)
     ls_node_destroy(&node);
 }
 
+TEST(one_name_too_many_is_named)
+{
+    ls_node *node = alone();
+    char name[LS_EVENT_MAX + 1];
+    int status = LS_OK, n = 0;
+    while (status == LS_OK && n <= 16384) {
+        (void)snprintf(name, sizeof name, "answer.%d", n++);
+        if ((status = ls_on(node, name, count, NULL)) == LS_OK)
+            status = ls_off(node, name, count, NULL);
+    }
+    assert_int_equal(status, LS_ELIMIT);
+    assert_error_has("event \"answer.16384\" is one name more than 16384");
+    assert_fails(ls_emit(node, name, NULL, 0), LS_ELIMIT);
+    assert_ok(ls_on(node, "answer.7", count, NULL)); /* known */
+    ls_node_destroy(&node);
+}
+
 struct off_call {
     ls_node *node;
     struct gate *gate;

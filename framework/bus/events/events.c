@@ -71,7 +71,12 @@ int events_get(ls_node *node, const char *name, size_t size, bool own,
     ls_mutex_lock(&node->router.lock);
     *out = events_find(node, name, size);
     if (*out == NULL && node->table.n >= max)
-        status = ls_error(LS_ELIMIT, "more than %zu event names", max);
+        status =
+            ls_error(LS_ELIMIT,
+                     "event \"%.*s\" is one name more than %zu%s, and a node "
+                     "forgets none that was ever used: put what changes, "
+                     "such as a number, into the data",
+                     (int)size, name, max, own ? "" : " that others may bring");
     else if (*out == NULL && (*out = calloc(1, sizeof **out)) == NULL)
         status = ls_error(LS_ENOMEM, "no memory for an event");
     else if ((*out)->topic_size == 0)

@@ -129,8 +129,11 @@ static void listening(ls_node *node, const uint8_t *topic, size_t size,
         refuse(node, by, LS_REFUSAL_IDENTITY);
         return;
     }
-    if (events_get(node, listen.event, strlen(listen.event), false, &entry) !=
-            LS_OK ||
+    const size_t length = strlen(listen.event);
+    if (!subscribed &&
+        (entry = events_find(node, listen.event, length)) == NULL)
+        return; /* the end of one that was refused */
+    if (events_get(node, listen.event, length, false, &entry) != LS_OK ||
         events_remote(node, entry, &listen, by->connection, subscribed, &how) !=
             LS_OK) {
         refuse(node, by, LS_REFUSAL_FORM);

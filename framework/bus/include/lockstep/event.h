@@ -10,7 +10,12 @@
  *
  * Names are 1 … 128 bytes of printable ASCII without '*', '?', '[', ']', '\\'
  * and ' ', which are reserved for patterns; any other name is LS_EINVAL.
- * Names that begin with "ls." are reserved for the framework.
+ * Names that begin with "ls." are reserved for the framework. A node knows up
+ * to 16,384 names, of which its peers may bring half, and forgets none that was
+ * ever listened to or emitted: what changes without end, such as the number of
+ * a request, goes into the data. One too many is LS_ELIMIT. Where a peer
+ * listens to one too many, this node's emits of it miss that peer: counted as
+ * refused, and named in the log.
  *
  * Functions that listen or wait also accept a glob (*, ?, [a-z], [!a]):
  * "arm.*", "*.done", or "*" for every event except the framework's. Only a
@@ -53,7 +58,8 @@ typedef int ls_event_fn(void *self, const struct ls_event *event);
  * nothing that a world member emits; a later one hears each peer from the
  * moment that peer knows of it. Error texts name the handler as written in the
  * call.
- * Errors: LS_EINVAL the name; LS_ENOMEM; LS_ECLOSED. */
+ * Errors: LS_EINVAL the name; LS_ELIMIT too many names; LS_ENOMEM;
+ *         LS_ECLOSED. */
 #define ls_on(node, event, fn, self)                                           \
     ls_on_named((node), (event), (fn), (self), #fn)
 
@@ -88,7 +94,7 @@ LS_API int ls_off_all(ls_node *node, const char *pattern);
  *         or label. Emits of other nodes are dropped here, counted and named
  *         (ls_node_refusals()). The identity of the connection decides; a hub
  *         is trusted to identify its leaves. Call before ls_node_start().
- * Errors: LS_EINVAL the name, or who; LS_ENOMEM. */
+ * Errors: LS_EINVAL the name, or who; LS_ELIMIT too many names; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_node_allow(ls_node *node, const char *event,
                                      const char *who);
 
@@ -157,7 +163,8 @@ struct ls_emission {
 
 /* Emit to all listeners, local and remote. Returns once the message is queued
  * for each of them; never runs a handler on the caller's stack.
- * Errors: LS_EINVAL the name; LS_ELIMIT over max_payload_bytes; LS_EAGAIN
+ * Errors: LS_EINVAL the name; LS_ELIMIT over max_payload_bytes, or too many
+ *         names; LS_EAGAIN
  *         BLOCK, RELIABLE: a listener had no room by the deadline: the text
  *         names it, and nothing was sent to anyone; LS_ECLOSED; the status
  *         given to ls_node_interrupt(); LS_ENOMEM. */
@@ -172,7 +179,7 @@ LS_MUST_USE LS_API int ls_emit_with(ls_node *node,
                                     const struct ls_emission *emission);
 
 /* Set the default delivery of an event for this node's emits.
- * Errors: LS_EINVAL. */
+ * Errors: LS_EINVAL; LS_ELIMIT too many names; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_node_set_delivery(ls_node *node, const char *event,
                                             enum ls_delivery delivery);
 
