@@ -37,8 +37,7 @@ static void *own_socket(const struct gated *g, int type)
 static void begin(struct gated *g)
 {
     struct zmq_handler *handler;
-    g->zctx = transport_zmq_context(&handler);
-    assert_non_null(g->zctx);
+    assert_ok(transport_zmq_context(&g->zctx, &handler));
     assert_ok(ls_security_none(&g->security));
     assert_ok(transport_zmq_gate_open(&g->gate, handler, g->security));
     g->socket = own_socket(g, ZMQ_XPUB);

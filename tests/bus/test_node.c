@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- options ----------------------------------------------------------- */
@@ -341,4 +342,41 @@ TEST(a_node_without_files_says_so)
     }
     assert_true(few.rlim_cur > (rlim_t)next + 10);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+/* As somebody with so few threads that none can be had, then with ever more. */
+static int run_out_of_threads(void)
+{
+    struct rlimit few;
+    int status = LS_EAGAIN, failed = 0;
+    if ((geteuid() == 0 && setuid(65533) != 0) ||
+        getrlimit(RLIMIT_NPROC, &few) != 0)
+        return 1;
+    for (few.rlim_cur = 1; status != LS_OK; few.rlim_cur++) {
+        struct ls_node_options options = usual(1);
+        ls_node *node = NULL;
+        options.bind = "inproc://threads";
+        if (setrlimit(RLIMIT_NPROC, &few) != 0 ||
+            ls_node_create(&node, &options) != LS_OK)
+            return 2;
+        status = ls_node_open(node);
+        if (status != LS_OK && strstr(ls_error_text(), "ulimit -u") == NULL)
+            return 3;
+        failed += status == LS_EAGAIN;
+        ls_node_destroy(&node);
+    }
+    return failed < 3 ? 4 : 0;
+}
+
+/* Nor does it find room for its threads. The limit is not for root, and counts
+ * all that a user has. */
+TEST(a_node_without_threads_says_so)
+{
+    int ended = 0;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(run_out_of_threads());
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_int_equal(ended, 0);
 }

@@ -17,7 +17,6 @@
  *   there is a node. */
 #define _GNU_SOURCE /* epoll, eventfd */
 #include "transport_zmq.h"
-#include "forked.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -154,11 +153,9 @@ static int open_publisher(struct zmq_transport *t,
 {
     struct zmq_handler *handler = NULL;
     const bool own = transport_in_process(options->bind);
-    int status = LS_OK;
-    if ((t->zctx = transport_zmq_context(&handler)) == NULL)
-        return ls_forks_now() != 0
-                   ? ls_forked_error("what nodes of one process share")
-                   : transport_zmq_error("zmq_ctx_new");
+    int status = transport_zmq_context(&t->zctx, &handler);
+    if (status != LS_OK)
+        return status;
     if ((t->ledger = transport_zmq_ledger_create()) == NULL)
         return ls_error(LS_ENOMEM, "no memory for a transport");
     if (!own)

@@ -110,8 +110,9 @@ static_assert(sizeof(zmq_msg_t) <= sizeof(struct frame), "zmq_msg_t fits");
 int transport_zmq_error(const char *what);
 
 /* The context that all nodes of a process share, as inproc needs; it lives
- * while somebody has it. NULL: none could be made. */
-void *transport_zmq_context(struct zmq_handler **handler);
+ * while somebody has it. Errors: LS_ELIMIT, LS_EAGAIN: no room for its files or
+ * threads; LS_ESTATE in the child of a fork; LS_ENOMEM. */
+int transport_zmq_context(void **zctx, struct zmq_handler **handler);
 void transport_zmq_context_release(void);
 /* Note that a transport is bound to an inproc address, and that it is not any
  * more; whether one is. */
@@ -137,8 +138,8 @@ void transport_zmq_gate_opens(struct zmq_gate *gate, const char *bound,
 bool transport_zmq_gate_refused(struct zmq_gate *gate, char *who, char *why,
                                 size_t why_size, uint64_t *n);
 /* The handler of a context, which answers for all gates: begun before anything
- * is bound, ended with the context. NULL: it could not be begun. */
-struct zmq_handler *transport_zmq_handler_start(void *zctx);
+ * is bound, ended with the context. */
+int transport_zmq_handler_start(struct zmq_handler **out, void *zctx);
 void transport_zmq_handler_join(struct zmq_handler **handler);
 
 /* transport_zmq_inbound.c: those that connected. Lock held. */

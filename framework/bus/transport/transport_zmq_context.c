@@ -1,15 +1,20 @@
 /* The context that the nodes of a process share, and who is bound in it. */
+#define _GNU_SOURCE /* gettid, tgkill */
 #include "brief_lock.h"
 #include "forked.h"
 #include "transport_zmq.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #define MAX_SOCKETS 32768
-#define FIRST_FILES 6 /* of a context, its two threads and a socket */
+/* Of a context, its two threads and a socket. */
+#define FIRST_FILES   6
+#define FIRST_THREADS 2
 
 static struct {
     atomic_flag lock; /* taken at open and close */
@@ -28,55 +33,100 @@ static void terminate(void *zctx, struct zmq_handler *handler)
     transport_zmq_handler_join(&handler);
 }
 
-/* Whether libzmq can have its first files: with fewer, its threads, which the
- * first socket of a context starts, abort the process. Errors: in errno. */
-static bool has_first_files(void)
+/* What libzmq cannot have for the first socket of a context, it aborts the
+ * process for: so that is tried before. */
+static int find_first_files(void)
 {
     int files[FIRST_FILES];
-    int n = 0;
+    int n = 0, status = LS_OK;
     while (n < FIRST_FILES && (files[n] = eventfd(0, EFD_CLOEXEC)) >= 0)
         n++;
-    const int error = n < FIRST_FILES ? errno : 0;
-    for (int i = 0; i < n; i++)
-        (void)close(files[i]);
-    errno = error;
-    return error == 0;
+    if (n < FIRST_FILES)
+        status = transport_zmq_error("zmq_ctx_new");
+    while (n > 0)
+        (void)close(files[--n]);
+    return status;
+}
+
+struct first_thread {
+    ls_thread *thread;
+    ls_mutex *held; /* until all are there */
+    pid_t id;
+};
+
+static void be_there(void *self)
+{
+    struct first_thread *first = self;
+    first->id = gettid();
+    ls_mutex_lock(first->held);
+    ls_mutex_unlock(first->held);
+}
+
+static int find_first_threads(void)
+{
+    struct first_thread first[FIRST_THREADS];
+    ls_mutex held;
+    int n = 0, status = ls_mutex_init(&held, ls_runtime_threads());
+    if (status != LS_OK)
+        return status;
+    ls_mutex_lock(&held);
+    while (n < FIRST_THREADS && status == LS_OK) {
+        first[n].held = &held;
+        status = ls_thread_spawn(ls_runtime_threads(), &first[n].thread,
+                                 "ls-first", be_there, &first[n]);
+        n += status == LS_OK;
+    }
+    ls_mutex_unlock(&held);
+    while (n-- > 0) {
+        const int joined = ls_thread_join(&first[n].thread, LS_FOREVER);
+        assert(joined == LS_OK);
+        (void)joined;
+        /* One that was joined counts until the system has forgotten it. */
+        while (tgkill(getpid(), first[n].id, 0) == 0)
+            ;
+    }
+    ls_mutex_fini(&held);
+    return status;
 }
 
 /* A context with its handler, made outside of the lock; of two that are made at
- * once one goes. Errors: in errno. */
-static bool make(void **zctx, struct zmq_handler **handler)
+ * once one goes. */
+static int make(void **zctx, struct zmq_handler **handler)
 {
-    if (!has_first_files())
-        return false;
+    int status = find_first_files();
+    if (status == LS_OK)
+        status = find_first_threads();
+    if (status != LS_OK)
+        return status;
     *zctx = zmq_ctx_new();
     if (*zctx == NULL)
-        return false;
+        return transport_zmq_error("zmq_ctx_new");
     zmq_ctx_set(*zctx, ZMQ_BLOCKY, 0);
     zmq_ctx_set(*zctx, ZMQ_MAX_SOCKETS, MAX_SOCKETS);
-    *handler = transport_zmq_handler_start(*zctx);
-    if (*handler == NULL)
+    status = transport_zmq_handler_start(handler, *zctx);
+    if (status != LS_OK)
         zmq_ctx_term(*zctx);
-    return *handler != NULL;
+    return status;
 }
 
-void *transport_zmq_context(struct zmq_handler **out)
+int transport_zmq_context(void **zctx, struct zmq_handler **out)
 {
     void *made = NULL;
     struct zmq_handler *handler = NULL;
     if (shared.users != 0 && ls_forked_since(shared.forks))
-        return NULL;
+        return ls_forked_error("what nodes of one process share");
     ls_brief_lock(&shared.lock);
     const bool none = shared.users == 0;
     if (!none)
         shared.users++;
-    void *zctx = shared.zctx;
+    *zctx = shared.zctx;
     *out = shared.handler;
     ls_brief_unlock(&shared.lock);
     if (!none)
-        return zctx;
-    if (!make(&made, &handler))
-        return NULL;
+        return LS_OK;
+    const int status = make(&made, &handler);
+    if (status != LS_OK)
+        return status;
     ls_brief_lock(&shared.lock);
     const bool first = shared.users == 0;
     if (first) {
@@ -85,12 +135,12 @@ void *transport_zmq_context(struct zmq_handler **out)
         shared.handler = handler;
     }
     shared.users++;
-    zctx = shared.zctx;
+    *zctx = shared.zctx;
     *out = shared.handler;
     ls_brief_unlock(&shared.lock);
     if (!first)
         terminate(made, handler);
-    return zctx;
+    return LS_OK;
 }
 
 void transport_zmq_context_release(void)

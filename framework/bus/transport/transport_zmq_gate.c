@@ -384,24 +384,31 @@ static void handler_free(struct zmq_handler *handler)
     free(handler);
 }
 
-struct zmq_handler *transport_zmq_handler_start(void *zctx)
+int transport_zmq_handler_start(struct zmq_handler **out, void *zctx)
 {
     ls_runtime *runtime = ls_runtime_threads();
     struct zmq_handler *handler = calloc(1, sizeof *handler);
     if (handler == NULL)
-        return NULL;
-    if (ls_mutex_init(&handler->lock, runtime) == LS_OK &&
-        ls_cond_init(&handler->changed, runtime) == LS_OK &&
-        (handler->socket = zmq_socket(zctx, ZMQ_REP)) != NULL &&
-        transport_zmq_set_int(handler->socket, ZMQ_LINGER, 0) &&
-        zmq_bind(handler->socket, HANDLER) == 0 &&
-        ls_thread_spawn(runtime, &handler->thread, "ls-zap", serve, handler) ==
-            LS_OK)
-        return handler;
+        return ls_error(LS_ENOMEM, "no memory to ask who connects");
+    int status = ls_mutex_init(&handler->lock, runtime);
+    if (status == LS_OK)
+        status = ls_cond_init(&handler->changed, runtime);
+    if (status == LS_OK &&
+        ((handler->socket = zmq_socket(zctx, ZMQ_REP)) == NULL ||
+         !transport_zmq_set_int(handler->socket, ZMQ_LINGER, 0) ||
+         zmq_bind(handler->socket, HANDLER) != 0))
+        status = transport_zmq_error(HANDLER);
+    if (status == LS_OK)
+        status = ls_thread_spawn(runtime, &handler->thread, "ls-zap", serve,
+                                 handler);
+    if (status == LS_OK) {
+        *out = handler;
+        return LS_OK;
+    }
     if (handler->socket != NULL)
         zmq_close(handler->socket);
     handler_free(handler);
-    return NULL;
+    return status;
 }
 
 void transport_zmq_handler_join(struct zmq_handler **handler)
