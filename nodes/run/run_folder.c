@@ -18,6 +18,8 @@
 #define DONE       "ended\n"
 #define RECORD_MAX 4096
 #define NUMBER_MAX 999999999u
+/* What no job learns, as its hash says: in the record of a run aside. */
+#define NOT_LEARNING UINT64_C(0)
 /* How often others, who leave nothing, may take a folder away just as it is
  * made; but `out` may also be a link to nowhere. */
 #define GONE_MAX 100
@@ -276,9 +278,10 @@ static int write_record(struct run_folder *folder,
     const uint64_t token = ls_entropy(ls_runtime_current());
     (void)snprintf(folder->token, sizeof folder->token, "%08" PRIx32,
                    (uint32_t)token);
-    (void)snprintf(text, sizeof text,
-                   FORMAT "\njob %s\nlearning %" PRIx64 "\ntoken %s\n",
-                   options->job, options->learning, folder->token);
+    (void)snprintf(
+        text, sizeof text, FORMAT "\njob %s\nlearning %" PRIx64 "\ntoken %s\n",
+        options->job, options->aside ? NOT_LEARNING : options->learning,
+        folder->token);
     int status = record_path(path, folder->out, folder->name);
     if (status == LS_OK)
         status = add_line(folder->record, text);

@@ -107,6 +107,19 @@ interrupted() {
     [ -s out/job/1/policy.msgpack ]
 }
 
+@test "a replay or a profile does not stand between it and its command" {
+    begin --record run.lsrec
+    event run '"evaluation"'
+    kill -INT "${pid_of[run]}"
+    finish run
+    [ "$code" -eq 130 ]
+    "$LOCKSTEP" replay run.lsrec --timeout 100
+    "$LOCKSTEP" profile job.yaml --steps 2 --timeout 100 --set evaluator.solved=0
+    [ "$(readlink out/job/latest)" = 3 ]
+    again
+    said "resuming the interrupted run in out/job/1"
+}
+
 # refused CODE TEXT ARGUMENT...
 refused() {
     local code=$1 text=$2

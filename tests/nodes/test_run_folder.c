@@ -154,6 +154,28 @@ TEST(fresh_begins_another_and_tells_what_it_leaves)
     run_folder_end(&folder, true);
 }
 
+/* Neither one that was interrupted is gone on with, nor is one that has ended
+ * the last. */
+TEST(a_run_aside_is_not_taken_notice_of)
+{
+    struct place *place = *state;
+    struct run_folder folder;
+    begin(place, &folder);
+    write_file(place, "1/weights", "of worth");
+    run_folder_end(&folder, false);
+    for (int done = 0; done < 2; done++) {
+        place->options.fresh = place->options.aside = true;
+        begin(place, &folder);
+        assert_string_equal(folder.name, done ? "3" : "2");
+        write_file(place, done ? "3/weights" : "2/weights", "of none");
+        run_folder_end(&folder, done);
+        place->options.fresh = place->options.aside = false;
+        begin(place, &folder);
+        assert_string_equal(folder.name, "1");
+        run_folder_end(&folder, false);
+    }
+}
+
 TEST(resume_goes_on_with_the_latest_or_the_one_that_is_named)
 {
     struct place *place = *state;

@@ -23,7 +23,7 @@ static int set_folder(struct plan *plan, const struct run_folder *folder)
 }
 
 int command_begin(struct run_folder *out, struct plan *plan, bool fresh,
-                  const char *resume)
+                  bool aside, const char *resume)
 {
     const bool learns = !plan_is_of_members(plan);
     if (!learns && resume != NULL)
@@ -36,6 +36,7 @@ int command_begin(struct run_folder *out, struct plan *plan, bool fresh,
                                           .job = plan->job,
                                           .learning = plan_learning_hash(plan),
                                           .fresh = fresh || !learns,
+                                          .aside = aside,
                                           .resume = resume});
     if (status == LS_OK)
         status = set_folder(plan, out);

@@ -22,7 +22,7 @@ void command_warn(const struct plan *plan);
  * Errors: those of run_folder_begin(); LS_ECONFIG members have nothing to
  *         resume. */
 LS_MUST_USE int command_begin(struct run_folder *out, struct plan *plan,
-                              bool fresh, const char *resume);
+                              bool fresh, bool aside, const char *resume);
 /* The folder of a run that the launcher has begun. */
 LS_MUST_USE int command_join(struct run_folder *out, struct plan *plan,
                              const char *name, bool keeps);

@@ -451,7 +451,8 @@ static int find_folder(struct hosted *hosted, const struct options *options)
     }
     if (options->run != NULL)
         return command_join(&hosted->folder, plan, options->run, keeps);
-    return keeps ? command_begin(&hosted->folder, plan, options->fresh, NULL)
+    return keeps ? command_begin(&hosted->folder, plan, options->fresh, false,
+                                 NULL)
                  : LS_OK;
 }
 

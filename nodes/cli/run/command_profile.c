@@ -112,6 +112,7 @@ int command_profile(const struct options *given)
     struct run_end end;
     char steps[32];
     options.fresh = true;
+    options.aside = true;
     int status = add_set(&options, "trace.all", "true");
     if (status == LS_OK)
         status = add_set(&options, "trace.records", RECORDS);

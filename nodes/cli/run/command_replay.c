@@ -220,6 +220,7 @@ static int replay(struct options *options, struct tape *tape)
     struct tape_figures figures;
     options->as = AS_SIM;
     options->fresh = true;
+    options->aside = true;
     options->tape = tape;
     int exit_code = command_run_once(options, &end);
     if (end.folder[0] == '\0')

@@ -332,7 +332,7 @@ static int begin(const struct options *options, struct setup *setup,
     struct run_folder folder = {.name = ""};
     int status = command_begin(&folder, &setup->plan,
                                options->fresh || options->record != NULL,
-                               options->resume);
+                               options->aside, options->resume);
     if (status == LS_OK && folder.name[0] != '\0')
         status = run_folder_share(&folder);
     (void)snprintf(end->folder, sizeof end->folder, "%s", setup->plan.folder);

@@ -40,6 +40,7 @@ struct run_folder_options {
     uint64_t
         learning; /* plan_learning_hash(); runs go on where it is the same */
     bool fresh;   /* a new run, whatever there is */
+    bool aside;   /* what the same command does does not depend on it */
     /* Not a new run: PLAN_LATEST, the last that would learn the same, or the
      * number of one, whatever came after it. NULL: what there is decides. */
     const char *resume;

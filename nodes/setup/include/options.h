@@ -61,6 +61,7 @@ struct options {
 
     /* run and node */
     bool fresh; /* a new run, whatever there is to go on with */
+    bool aside; /* no other run takes notice of it */
 
     /* run */
     const char *resume; /* "latest", or the number of a run that must go on;
