@@ -67,9 +67,11 @@ int ls_numeric(const struct ls_blob_form *form, const void *data,
     size_t count = 1;
     int status = ls_blob_form_bytes(form, &bytes);
     if (status == LS_OK && form->type == LS_BLOB_BYTES)
-        status = ls_error(LS_EINVAL, "bytes are not numbers");
+        status = ls_error(LS_EINVAL, "a blob of bytes has no numbers: "
+                                     "ls_numeric() takes one of another type");
     if (status == LS_OK && (unsigned)reduce > LS_REDUCE_MEAN)
-        status = ls_error(LS_EINVAL, "%d is not a reduction", (int)reduce);
+        status = ls_error(LS_EINVAL, "ls_numeric(): there is no reduction %d",
+                          (int)reduce);
     if (status != LS_OK)
         return status;
     for (size_t i = 0; i < form->n_dims; i++)

@@ -354,9 +354,10 @@ static int check(const ls_driver *driver,
         return ls_error(LS_ESTATE,
                         "a trainer needs a model: call ls_driver_setup()");
     if (options->data == NULL)
-        return ls_error(LS_EINVAL, "a trainer without data");
+        return ls_error(LS_EINVAL, "a trainer needs its option `data`");
     if (options->epochs == 0)
-        return ls_error(LS_EINVAL, "a trainer for 0 epochs");
+        return ls_error(LS_EINVAL,
+                        "a trainer needs its option `epochs`: 1 or more");
     if (options->spread != LS_SPREAD_PAD && options->spread != LS_SPREAD_CUT)
         return ls_error(LS_EINVAL,
                         "a trainer cannot spread its data %s: ranks that wait "

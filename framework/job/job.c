@@ -251,7 +251,9 @@ int ls_job_stop_on(ls_job *job, const char *blob)
     if (status != LS_OK)
         return status;
     if (name_is_none(blob))
-        return ls_error(LS_EINVAL, "job %s: a stop signal is a blob's name",
+        return ls_error(LS_EINVAL,
+                        "job %s: ls_job_stop_on() takes the name of a blob, "
+                        "and this is none",
                         job->options.name);
     return append(job, &job->stops, &(struct ls_job_task){.name = blob});
 }
@@ -262,8 +264,10 @@ int ls_job_share(ls_job *job, const char *blob, enum ls_job_share how)
     if (status != LS_OK)
         return status;
     if (name_is_none(blob) || (unsigned)how >= LS_JOB_N_SHARES)
-        return ls_error(LS_EINVAL, "job %s: a shared blob is a blob's name",
-                        job->options.name);
+        return ls_error(LS_EINVAL,
+                        "job %s: ls_job_share() takes the name of a blob and a "
+                        "way to share it, and there is no way %d, or no name",
+                        job->options.name, (int)how);
     for (size_t i = 0; i < LS_JOB_N_SHARES; i++)
         if (job_list_has(job->shares[i], blob))
             return ls_error(LS_EEXIST, "job %s: %s is shared already",

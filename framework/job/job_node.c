@@ -17,7 +17,10 @@ static int put_output(const ls_job *job, ls_writer *answer, const char *name)
     uint64_t size;
     const struct ls_blob *blob = ls_blobs_find(job->global.blobs, name);
     if (blob == NULL || blob->memory == NULL)
-        return ls_error(LS_ENOENT, "output %s: no blob with memory", name);
+        return ls_error(LS_ENOENT,
+                        "output %s: no blob of this node is called so, or it "
+                        "has ops in place of memory",
+                        name);
     int status = ls_blob_form_bytes(&blob->form, &size);
     if (status == LS_OK && size > LS_CALL_DATA_MAX / 2)
         status = ls_error(LS_ELIMIT, "output %s: %" PRIu64 " bytes, over %d",

@@ -86,7 +86,10 @@ static int gather(struct lead *lead, struct ask *answered)
         total += at->size + 128;
     if (status == LS_OK && total > LS_CALL_DATA_MAX - 4096)
         status =
-            ls_error(LS_ELIMIT, "all outputs together have %zu bytes", total);
+            ls_error(LS_ELIMIT,
+                     "job %s: all outputs together have %zu bytes, over %d: "
+                     "put out less, or leave it in blobs that are saved",
+                     job->options.name, total, LS_CALL_DATA_MAX - 4096);
     return status;
 }
 

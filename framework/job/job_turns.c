@@ -75,7 +75,12 @@ int ls_turn_form(ls_turn *turn, const char *name, struct ls_blob_form *out)
     if (blob != NULL)
         *out = blob->form;
     ls_mutex_unlock(&turns->job->asker.mutex);
-    return blob != NULL ? LS_OK : ls_error(LS_ENOENT, "no blob %s", name);
+    return blob != NULL
+               ? LS_OK
+               : ls_error(
+                     LS_ENOENT,
+                     "job %s: node %u has no blob %s: ls_turn_blob() makes it",
+                     turns->job->options.name, ls_turn_node(turn), name);
 }
 
 /* ---- the thread of one ------------------------------------------------- */

@@ -484,9 +484,9 @@ ls_vault_reader_shard(const ls_vault_reader *reader, size_t at)
 int ls_vault_reader_begin(ls_vault_reader *reader, size_t at)
 {
     if (at >= reader->manifest->n)
-        return ls_error(LS_EINVAL, "%s/%s: shard %zu of %zu",
-                        reader->vault->folder, reader->name, at,
-                        reader->manifest->n);
+        return ls_error(
+            LS_EINVAL, "%s/%s has no shard %zu: there are %zu, from 0 on",
+            reader->vault->folder, reader->name, at, reader->manifest->n);
     reader->at = at;
     reader->done = 0;
     (void)XXH3_64bits_reset(reader->hash);

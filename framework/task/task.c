@@ -89,11 +89,11 @@ static void free_task(ls_task *gone)
 int ls_task_create(ls_task **out, const struct ls_task_options *options)
 {
     *out = NULL;
-    if (options == NULL || options->n_workers > N_WORKERS_MAX)
-        return ls_error(LS_EINVAL,
-                        "task: it takes options, with at most %u "
-                        "workers",
-                        N_WORKERS_MAX);
+    if (options == NULL)
+        return ls_error(LS_EINVAL, "task: its options are NULL");
+    if (options->n_workers > N_WORKERS_MAX)
+        return ls_error(LS_EINVAL, "task: n_workers is %u; at most %u",
+                        options->n_workers, N_WORKERS_MAX);
     ls_task *task = calloc(1, sizeof *task);
     if (task == NULL)
         return ls_error(LS_ENOMEM, "task: no memory");

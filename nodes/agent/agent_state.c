@@ -222,7 +222,10 @@ static int read_env(struct agent *agent, size_t index, const ls_value *in)
         status = ls_value_binary(ls_value_get(in, "observation"), &observation,
                                  &size);
     if (status == LS_OK && size != agent->observation_bytes)
-        status = ls_error(LS_EMISMATCH, "an observation of %zu bytes", size);
+        status = ls_error(
+            LS_EMISMATCH,
+            "an observation of %zu bytes, where the environment has %zu", size,
+            agent->observation_bytes);
     if (status == LS_OK)
         memcpy(agent->observations + index * size, observation, size);
     if (status == LS_OK)

@@ -69,6 +69,18 @@ TEST(error_keeps_the_text_and_returns_the_status)
     assert_string_equal(ls_error_text(), "x");
 }
 
+TEST(what_lacks_memory_says_so)
+{
+    assert_fails(ls_error(LS_ENOMEM, "%d tasks", 7), LS_ENOMEM);
+    assert_string_equal(ls_error_text(), "7 tasks: out of memory");
+    assert_fails(ls_error(LS_ENOMEM, "%s", ls_error_text()), LS_ENOMEM);
+    assert_string_equal(ls_error_text(), "7 tasks: out of memory");
+    assert_fails(ls_error(LS_ENOMEM, "no memory for a queue"), LS_ENOMEM);
+    assert_string_equal(ls_error_text(), "no memory for a queue");
+    assert_fails(ls_error(LS_ENOMEM, "%s", ""), LS_ENOMEM);
+    assert_string_equal(ls_error_text(), "out of memory");
+}
+
 TEST(error_may_quote_the_text_before_it)
 {
     (void)ls_error(LS_EIO, "disk gone");

@@ -238,6 +238,7 @@ TEST(opening_is_refused_when_it_cannot_be)
     assert_fails(ls_channel_open(&channel, node, "", &ops, NULL), LS_EINVAL);
     assert_fails(ls_channel_open(&channel, node, "a b", &ops, NULL), LS_EINVAL);
     assert_fails(ls_channel_open(&channel, node, NULL, &ops, NULL), LS_EINVAL);
+    assert_error_has("\"\" is not a name of a channel: 1 to 128 printable");
     assert_fails(ls_channel_open(&channel, node, "x", NULL, NULL), LS_EINVAL);
     assert_fails(ls_channel_open(&channel, node, "x", &deaf, NULL), LS_EINVAL);
     assert_fails(ls_channel_open(&channel, node, "talk", &ops, NULL),

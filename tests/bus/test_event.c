@@ -175,6 +175,8 @@ TEST(a_delivery_and_a_scope_that_there_are_not_are_refused)
         {.event = "hi", .scope = (enum ls_scope) - 1}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_fails(ls_emit_with(node, &wrong[i]), LS_EINVAL);
+    assert_fails(ls_emit(node, "hi", NULL, 7), LS_EINVAL);
+    assert_error_has("event \"hi\": 7 bytes, and data is NULL");
     ls_node_destroy(&node);
 }
 

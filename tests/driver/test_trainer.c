@@ -535,7 +535,7 @@ TEST(options_that_are_none_are_refused)
     plan = plan_of(1);
     plan.options.epochs = 0;
     assert_fails(run(&plan), LS_EINVAL);
-    assert_error_has("0 epochs");
+    assert_error_has("`epochs`: 1 or more");
     plan = plan_of(1);
     plan.options.spread = LS_SPREAD_EXACT;
     assert_fails(run(&plan), LS_EINVAL);

@@ -83,6 +83,7 @@ static int describe(struct site *site)
         status = ls_job_share(site->job, "rows", LS_JOB_SPREAD);
     assert_int_equal(ls_job_share(site->job, "rows", LS_JOB_SHARED), LS_EEXIST);
     assert_int_equal(ls_job_share(site->job, "", LS_JOB_SHARED), LS_EINVAL);
+    assert_error_has("ls_job_share() takes the name of a blob");
     if (story_of(site)->own_memory)
         assert_ok(
             ls_blobs_add(ls_job_blobs(site->job),

@@ -106,12 +106,24 @@ static void forget_rest(void)
     thread_state()->error.cookie = 0;
 }
 
+/* Most texts of LS_ENOMEM name only what the memory was to be for. */
+static void say_memory(void)
+{
+    char *text = thread_state()->error.text;
+    const size_t length = strlen(text);
+    if (strstr(text, "memory") == NULL)
+        (void)snprintf(text + length, LS_ERROR_TEXT_MAX - length,
+                       "%sout of memory", length == 0 ? "" : ": ");
+}
+
 int ls_error(int status, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     keep_text(NULL, format, arguments);
     va_end(arguments);
+    if (status == LS_ENOMEM)
+        say_memory();
     forget_rest();
     return status;
 }

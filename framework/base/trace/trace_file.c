@@ -161,8 +161,11 @@ static int check_file(const struct ls_trace_file *file)
 {
     if (file->n_names < 1 || file->n_names > LS_TRACE_NAMES_MAX ||
         file->n_records > LS_TRACE_RECORDS_MAX)
-        return ls_error(LS_EINVAL, "a recording of %zu names and %zu records",
-                        file->n_names, file->n_records);
+        return ls_error(LS_EINVAL,
+                        "a recording of %zu names and %zu records: there are 1 "
+                        "to %d names, and %u records at most",
+                        file->n_names, file->n_records, (int)LS_TRACE_NAMES_MAX,
+                        (unsigned)LS_TRACE_RECORDS_MAX);
     for (size_t i = 0; i < file->n_names; i++)
         if (check_name(&file->names[i]) != LS_OK)
             return ls_error_at(LS_EINVAL, "a recording: name %zu", i);

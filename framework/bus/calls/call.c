@@ -264,16 +264,18 @@ void calls_tell(ls_rpc *calls)
 static int check(const struct ls_call_options *o)
 {
     if (!wire_name_valid(o->name))
-        return ls_error(LS_EINVAL, "\"%s\" is not a name of a call",
-                        o->name != NULL ? o->name : "");
+        return wire_name_refused(o->name, "a name of a call");
     if (o->timeout_ms < 0)
         return ls_error(LS_EINVAL, "call \"%s\": timeout_ms is %d, under 0",
                         o->name, o->timeout_ms);
     if (o->data == NULL && o->size != 0)
-        return ls_error(LS_EINVAL, "call \"%s\": no data", o->name);
+        return ls_error(LS_EINVAL, "call \"%s\": %zu bytes, and data is NULL",
+                        o->name, o->size);
     if (o->size > LS_CALL_DATA_MAX)
-        return ls_error(LS_ELIMIT, "call \"%s\": %zu bytes are over %d",
-                        o->name, o->size, LS_CALL_DATA_MAX);
+        return ls_error(
+            LS_ELIMIT,
+            "call \"%s\": %zu bytes of data, over %d: send more as `body`",
+            o->name, o->size, LS_CALL_DATA_MAX);
     return LS_OK;
 }
 

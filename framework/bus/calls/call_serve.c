@@ -363,9 +363,11 @@ void calls_refuse_all(ls_rpc *calls)
 int ls_rpc_serve(ls_rpc *calls, const char *name, enum ls_call_who who,
                  ls_request_fn *fn, void *self)
 {
-    if (!wire_name_valid(name) || fn == NULL)
-        return ls_error(LS_EINVAL, "\"%s\" is not a name of a call",
-                        name != NULL ? name : "");
+    if (!wire_name_valid(name))
+        return wire_name_refused(name, "a name of a call");
+    if (fn == NULL)
+        return ls_error(LS_EINVAL,
+                        "call \"%s\": there is no function to serve it", name);
     if (ls_forked_since(calls->forks))
         return ls_forked_error("this node");
     struct served *served = calloc(1, sizeof *served);
@@ -467,8 +469,10 @@ int ls_request_complete_with(ls_request **request, const void *data,
     int status = calls_take_given((*request)->calls, &payload,
                                   (*request)->entry.peer, body);
     if (status == LS_OK && size > LS_CALL_DATA_MAX)
-        status = ls_error(LS_ELIMIT, "the answer has %zu bytes, more than %d",
-                          size, LS_CALL_DATA_MAX);
+        status = ls_error(
+            LS_ELIMIT,
+            "the answer has %zu bytes of data, over %d: send more as `body`",
+            size, LS_CALL_DATA_MAX);
     struct call_message message = {.kind = CALL_COMPLETED,
                                    .data = data,
                                    .size = size,

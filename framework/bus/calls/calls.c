@@ -310,13 +310,18 @@ static const struct ls_channel_ops channel_ops = {
 static int check(const struct ls_rpc_options *o)
 {
     if (o->max_requests > MOST || o->max_calls > MOST)
-        return ls_error(LS_EINVAL,
-                        "calls: max_requests and max_calls: at most %d", MOST);
+        return ls_error(
+            LS_EINVAL,
+            "calls: max_requests is %zu, max_calls is %zu: at most %d",
+            (size_t)o->max_requests, (size_t)o->max_calls, MOST);
     if (o->max_body_bytes > UINT32_MAX)
-        return ls_error(LS_EINVAL, "calls: max_body_bytes: less than 4 GiB");
+        return ls_error(LS_EINVAL,
+                        "calls: max_body_bytes is %zu: less than 4 GiB",
+                        (size_t)o->max_body_bytes);
     const size_t most = sizeof((ls_rpc *)NULL)->workers / sizeof(ls_thread *);
     if (o->n_workers > most)
-        return ls_error(LS_EINVAL, "calls: n_workers: at most %zu", most);
+        return ls_error(LS_EINVAL, "calls: n_workers is %zu: at most %zu",
+                        (size_t)o->n_workers, most);
     return LS_OK;
 }
 

@@ -674,7 +674,8 @@ static int check_data(const ls_node *node, const struct ls_emission *in)
                         "(%zu)",
                         in->event, in->size, node->options.max_payload_bytes);
     if (in->data == NULL && in->size != 0)
-        return ls_error(LS_EINVAL, "event \"%s\": no data", in->event);
+        return ls_error(LS_EINVAL, "event \"%s\": %zu bytes, and data is NULL",
+                        in->event, in->size);
     return LS_OK;
 }
 
@@ -686,10 +687,7 @@ static int check(ls_node *node, const struct ls_emission *in,
                  ? NULL
                  : events_find(node, in->event, strlen(in->event));
     if ((*entry == NULL || (*entry)->is_prefix) && !wire_name_valid(in->event))
-        return ls_error(LS_EINVAL,
-                        "\"%s\" is not an event name: 1 to %d printable "
-                        "characters without space * ? [ ] \\",
-                        in->event == NULL ? "" : in->event, LS_EVENT_MAX);
+        return wire_name_refused(in->event, "an event name");
     if ((int)in->delivery < LS_DELIVERY_DEFAULT ||
         in->delivery >= N_DELIVERIES || (int)in->scope < LS_SCOPE_BOTH ||
         in->scope > LS_SCOPE_REMOTE)
@@ -778,7 +776,10 @@ int ls_emit_with(ls_node *node, const struct ls_emission *given)
         remote = !local;
         if (status == LS_OK && remote)
             status = node->phase == NODE_CREATED
-                         ? ls_error(LS_ENOENT, "the node is not started")
+                         ? ls_error(LS_ENOENT,
+                                    "event \"%s\": node %u is not started, so "
+                                    "it knows no node %u",
+                                    in->event, node->options.id, in->to)
                          : find_one(&e);
     }
     if (status == LS_OK)

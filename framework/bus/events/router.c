@@ -253,9 +253,11 @@ bool router_off_waiting(ls_node *node, const char *event, ls_event_fn *fn,
 int ls_node_set_delivery(ls_node *node, const char *event,
                          enum ls_delivery delivery)
 {
-    if (!wire_name_valid(event) || (int)delivery < LS_DELIVERY_DEFAULT ||
-        delivery >= N_DELIVERIES)
-        return ls_error(LS_EINVAL, "no event name, or no delivery");
+    if (!wire_name_valid(event))
+        return wire_name_refused(event, "an event name");
+    if ((int)delivery < LS_DELIVERY_DEFAULT || delivery >= N_DELIVERIES)
+        return ls_error(LS_EINVAL, "event \"%s\": there is no delivery %d",
+                        event, (int)delivery);
     if (node_check(node) != LS_OK)
         return LS_ESTATE;
     struct event_entry *entry;

@@ -34,8 +34,11 @@ int ls_channel_open(ls_channel **out, ls_node *node, const char *name,
                     const struct ls_channel_ops *ops, void *self)
 {
     *out = NULL;
-    if (!wire_name_valid(name) || ops == NULL || ops->message == NULL)
-        return ls_error(LS_EINVAL, "no channel name, or no op for messages");
+    if (!wire_name_valid(name))
+        return wire_name_refused(name, "a name of a channel");
+    if (ops == NULL || ops->message == NULL)
+        return ls_error(LS_EINVAL, "channel \"%s\": there is no op `message`",
+                        name);
     if (node_check(node) != LS_OK)
         return LS_ESTATE;
     if (node_is_stopping(node))
@@ -642,7 +645,7 @@ int ls_channel_answer(ls_channel *channel, const char *name, uint32_t to,
                       const void *data, size_t size)
 {
     if (!wire_name_valid(name))
-        return ls_error(LS_EINVAL, "no channel name");
+        return wire_name_refused(name, "a name of a channel");
     return send_to(channel->node, name, to, NULL, 0, data, size);
 }
 

@@ -51,7 +51,8 @@ int ls_room_store_create(ls_room_store **out, ls_runtime *runtime, size_t bytes)
 {
     *out = NULL;
     if (bytes == 0 || bytes > PTRDIFF_MAX / 2)
-        return ls_error(LS_EINVAL, "a store of %zu bytes", bytes);
+        return ls_error(LS_EINVAL, "a store cannot have %zu bytes: 1 to %td",
+                        bytes, PTRDIFF_MAX / 2);
     ls_room_store *const made = calloc(1, sizeof *made);
     if (made == NULL)
         return ls_error(LS_ENOMEM, "no memory for a store");

@@ -201,6 +201,9 @@ int wire_member_read(struct wire_cursor *cursor, struct wire_member *out);
 
 /* Whether text is a valid event or channel name, a job, a role, labels. */
 bool wire_name_valid(const char *name);
+/* LS_EINVAL, with a text: name, which may be NULL, is not valid as `what`, "an
+ * event name". */
+int wire_name_refused(const char *name, const char *what);
 /* The same, or what names begin with, maybe nothing, and '*'. */
 bool wire_filter_valid(const char *name);
 bool wire_word_valid(const char *word, size_t max, const char *extra);

@@ -22,6 +22,14 @@ bool wire_name_valid(const char *name)
     return true;
 }
 
+int wire_name_refused(const char *name, const char *what)
+{
+    return ls_error(LS_EINVAL,
+                    "\"%s\" is not %s: 1 to %d printable characters without "
+                    "space * ? [ ] \\",
+                    name == NULL ? "" : name, what, LS_EVENT_MAX);
+}
+
 bool wire_filter_valid(const char *name)
 {
     char text[LS_EVENT_MAX + 1];

@@ -73,7 +73,8 @@ LS_API const char *ls_status_sentence(int status);
 LS_API int ls_status_exit_code(int status);
 
 /* Set ls_error_text(), and return `status` unchanged, so that a function can
- * end with `return ls_error(LS_EINVAL, "…", …);`. Clears cause and cookie.
+ * end with `return ls_error(LS_EINVAL, "…", …);`. Clears cause and cookie. A
+ * text of LS_ENOMEM without "memory" ends with "out of memory".
  * format: copied; cut at LS_ERROR_TEXT_MAX. A byte that is not UTF-8 becomes
  *         '?', so that the text can be sent and written anywhere. */
 LS_API int ls_error(int status, const char *format, ...) LS_PRINTF(2, 3);
