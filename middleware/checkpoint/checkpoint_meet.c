@@ -126,7 +126,8 @@ static void write_here(const ls_checkpoint_step *self, ls_writer *writer,
 static int wait_answer(ls_checkpoint_step *self, struct ask *ask)
 {
     ls_mutex_lock(&self->asker.mutex);
-    const int status = step_wait(self, &ask->ended, NULL, LS_FOREVER);
+    struct ls_due due = step_due(self, LS_FOREVER);
+    const int status = step_wait(self, &ask->ended, NULL, &due);
     ls_mutex_unlock(&self->asker.mutex);
     return status == LS_OK ? ask_end(ask) : status;
 }
@@ -254,8 +255,8 @@ static bool waits(const ls_checkpoint_step *self, uint32_t id, bool ends)
 /* Until all of these nodes are there. */
 static int await_all(ls_checkpoint_step *self, bool ends)
 {
-    const int64_t deadline =
-        ls_deadline(self->asker.runtime, self->options.timeout_ms);
+    struct ls_due due = step_due(
+        self, ls_deadline(self->asker.runtime, self->options.timeout_ms));
     bool all = false;
     int status = LS_OK;
     uint32_t missing = 0;
@@ -268,7 +269,7 @@ static int await_all(ls_checkpoint_step *self, bool ends)
             all = waits(self, missing, ends);
         }
         if (!all)
-            status = step_wait(self, NULL, NULL, deadline);
+            status = step_wait(self, NULL, NULL, &due);
     }
     if (!all && status == LS_OK)
         status = ls_error(LS_ELOST, "%s: node %" PRIu32 " is gone", self->what,

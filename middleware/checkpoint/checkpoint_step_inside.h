@@ -6,6 +6,7 @@
 #define LOCKSTEP_MW_CHECKPOINT_STEP_INSIDE_H
 
 #include "lane.h"
+#include "lockstep/channel.h"
 #include "lockstep/checkpoint_step.h"
 #include "lockstep/file.h"
 #include "lockstep/signal.h"
@@ -97,10 +98,11 @@ void step_go_on(ls_checkpoint_step *self);
 /* The same, ready to be saved as this epoch. What cannot be saved fails where
  * it is asked for: so all hear of it. */
 void step_prepare(ls_checkpoint_step *self, int64_t epoch, int64_t stands_at);
+struct ls_due step_due(const ls_checkpoint_step *self, int64_t deadline);
 /* Wait, with the mutex held, until *flag or *other (NULL: nothing else); the
  * run may be cancelled. Errors: that; LS_ETIMEDOUT. */
 LS_MUST_USE int step_wait(ls_checkpoint_step *self, const bool *flag,
-                          const bool *other, int64_t deadline);
+                          const bool *other, struct ls_due *due);
 
 /* ---- checkpoint_meet.c ---- */
 

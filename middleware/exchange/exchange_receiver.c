@@ -22,6 +22,7 @@
 
 #include "exchange_inbox.h"
 #include "fields.h"
+#include "lockstep/channel.h"
 #include "lockstep/log.h"
 
 enum { QUEUE_DEPTH = 16 };
@@ -168,7 +169,7 @@ static int timed_out(ls_exchange_receiver *receiver)
 
 /* Wait for a change after `seen`, or judge at once what there is. */
 static int wait_once(ls_exchange_receiver *receiver, uint64_t seen,
-                     bool finishing, int64_t deadline)
+                     bool finishing, struct ls_due *due)
 {
     ls_mutex_lock(&receiver->mutex);
     int status = LS_EAGAIN;
@@ -176,8 +177,9 @@ static int wait_once(ls_exchange_receiver *receiver, uint64_t seen,
         status = judge(receiver, finishing);
     int waited = LS_OK;
     while (status == LS_EAGAIN && waited == LS_OK && receiver->changes == seen)
-        waited = ls_cond_wait(&receiver->changed, &receiver->mutex, deadline);
-    if (waited != LS_OK && receiver->changes == seen) {
+        waited = ls_cond_wait(&receiver->changed, &receiver->mutex, due->at);
+    if (waited != LS_OK && receiver->changes == seen &&
+        ls_due_has_passed(ls_task_node(receiver->how.task), due)) {
         status = timed_out(receiver);
         if (finishing) {
             ls_log_warn("exchange \"%s\": the run ends without more: %s",
@@ -205,7 +207,7 @@ static int ended_from_outside(const ls_exchange_receiver *receiver)
                : ls_node_interrupted(ls_task_node(receiver->how.task));
 }
 
-static int wait_for_senders(ls_exchange_receiver *receiver, int64_t deadline)
+static int wait_for_senders(ls_exchange_receiver *receiver, struct ls_due *due)
 {
     int status = members_refresh(receiver);
     if (status != LS_OK)
@@ -216,7 +218,7 @@ static int wait_for_senders(ls_exchange_receiver *receiver, int64_t deadline)
         if (status != LS_OK)
             return status; /* which may be LS_EAGAIN, too */
         status = wait_once(receiver, seen,
-                           ls_task_finishing(receiver->how.task), deadline);
+                           ls_task_finishing(receiver->how.task), due);
     } while (status == LS_EAGAIN);
     return status;
 }
@@ -279,10 +281,10 @@ static int merge(ls_exchange_receiver *receiver, const struct batch *batch)
                              batch->n);
 }
 
-static int receive_each(ls_exchange_receiver *receiver, int64_t deadline)
+static int receive_each(ls_exchange_receiver *receiver, struct ls_due *due)
 {
     struct batch batch;
-    int status = wait_for_senders(receiver, deadline);
+    int status = wait_for_senders(receiver, due);
     if (status == LS_OK)
         status = batch_take(receiver, &batch);
     if (status != LS_OK)
@@ -307,7 +309,7 @@ static void keep_newest(struct batch *batch, struct batch *kept)
     batch_clear(batch);
 }
 
-static int receive_newest(ls_exchange_receiver *receiver, int64_t deadline)
+static int receive_newest(ls_exchange_receiver *receiver, struct ls_due *due)
 {
     const int64_t step =
         ls_field_int(ls_task_context(receiver->how.task), "total_step", 0);
@@ -328,7 +330,7 @@ static int receive_newest(ls_exchange_receiver *receiver, int64_t deadline)
             receiver->newest = room.iteration;
         if (receiver->newest >= oldest || no_more)
             break;
-        status = wait_for_senders(receiver, deadline);
+        status = wait_for_senders(receiver, due);
         if (status != LS_OK)
             break;
     }
@@ -340,11 +342,13 @@ static int receive_newest(ls_exchange_receiver *receiver, int64_t deadline)
 
 int ls_exchange_receive(ls_exchange_receiver *receiver, uint64_t run)
 {
-    const int64_t deadline = ls_deadline(ls_task_runtime(receiver->how.task),
-                                         receiver->how.timeout_ms);
+    struct ls_due due = {
+        .at = ls_deadline(ls_task_runtime(receiver->how.task),
+                          receiver->how.timeout_ms),
+        .stood_ns = ls_node_stood_ns(ls_task_node(receiver->how.task))};
     receiver->run = run;
-    const int status = receiver->how.newest ? receive_newest(receiver, deadline)
-                                            : receive_each(receiver, deadline);
+    const int status = receiver->how.newest ? receive_newest(receiver, &due)
+                                            : receive_each(receiver, &due);
     /* Why a run was cancelled is not this exchange's to say. */
     return status == LS_OK || status == ls_task_cancelled(receiver->how.task)
                ? status

@@ -4,6 +4,7 @@
 #include "network_fixture.h"
 
 #include "lockstep/call.h"
+#include "lockstep/channel.h"
 #include "test.h"
 
 struct side {
@@ -166,6 +167,70 @@ static void stopped_caller(struct net *net)
 TEST(those_that_a_stopped_one_asked_are_cancelled)
 {
     net_run(NULL, stopped_caller);
+}
+
+/* Both are, for longer than the call may take: neither had that time. */
+static void both_stopped(struct net *net)
+{
+    open_both(net);
+    ls_call *call = start(1);
+    net_rest(net, 100);
+    ls_host_pause(sides[0].host);
+    ls_host_pause(sides[1].host);
+    net_rest(net, 90000);
+    ls_host_resume(sides[1].host);
+    ls_host_resume(sides[0].host);
+    net_rest(net, 1000);
+    assert_int_equal(sides[1].n_cancelled, 0);
+    assert_ok(ls_request_complete(&sides[1].held, "late", 4));
+    assert_int_equal(end_of(call), LS_CALL_COMPLETED);
+    ls_call_destroy(&call);
+    /* What is asked from then on has its time, and no more. */
+    call = start(1);
+    net_rest(net, 59000);
+    assert_int_equal(sides[1].n_cancelled, 0);
+    net_rest(net, 2000);
+    assert_int_equal(sides[1].n_cancelled, 1);
+    assert_int_equal(end_of(call), LS_CALL_TIMEOUT);
+    assert_fails(ls_request_complete(&sides[1].held, "late", 4), LS_ECANCELED);
+    ls_call_destroy(&call);
+    close_both();
+}
+
+TEST(a_call_outlives_a_stop_of_both_sides)
+{
+    net_run(NULL, both_stopped);
+}
+
+/* One that stood still for 20 s has had none of them. */
+static void due_later(struct net *net)
+{
+    open_both(net);
+    const ls_node *node = sides[0].node;
+    struct ls_due due = {.at = ls_now(sides[0].runtime) + 10 * LS_NS_PER_S,
+                         .stood_ns = ls_node_stood_ns(node)};
+    struct ls_due now = {.at = LS_NOW};
+    assert_int_equal(due.stood_ns, 0);
+    ls_host_pause(sides[0].host);
+    ls_host_pause(sides[1].host);
+    net_rest(net, 20000);
+    ls_host_resume(sides[0].host);
+    ls_host_resume(sides[1].host);
+    assert_true(ls_due_has_passed(node, &now));
+    assert_false(ls_due_has_passed(node, &due));
+    assert_true(due.stood_ns >= 20 * LS_NS_PER_S);
+    assert_true(due.stood_ns < 21 * LS_NS_PER_S);
+    net_rest(net, 9000);
+    assert_false(ls_due_has_passed(node, &due));
+    net_rest(net, 2000);
+    assert_true(ls_due_has_passed(node, &due));
+    assert_true(ls_node_stood_ns(node) == due.stood_ns);
+    close_both();
+}
+
+TEST(what_is_due_while_a_node_stands_still_is_due_later)
+{
+    net_run(NULL, due_later);
 }
 
 /* Its connection breaks, and is made again: nothing is lost or done twice. */

@@ -48,6 +48,21 @@ setup() {
     cmp a/latest/policy.msgpack c/latest/policy.msgpack
 }
 
+@test "a job that is stopped as a whole, for longer than any wait, goes on" {
+    local at id
+    # while the world forms, all come to the beginning, and they keep step
+    for at in 0.001 0.003 0.005; do
+        echo "script:" >stop.yaml
+        for id in 0 1 2 3 4; do
+            echo "  - {at: $at, pause: $id, for_ms: 900000}" >>stop.yaml
+        done
+        run --separate-stderr "$LOCKSTEP" run "$cartpole" --as sim --fresh \
+            --faults stop.yaml
+        [ "$status" -eq 0 ] || { echo "$at: $stderr" >&2; return 1; }
+        says "  virtual time   900."
+    done
+}
+
 @test "the same seed is the same run, another one is not" {
     "$LOCKSTEP" sim "$barrier" --seed 7 --event-log a.log
     "$LOCKSTEP" sim "$barrier" --seed 7 --event-log b.log

@@ -318,7 +318,6 @@ static struct ls_call *create(ls_rpc *calls, const struct ls_call_options *o)
     call->timeout_ms = o->timeout_ms != 0 ? o->timeout_ms : DEFAULT_TIMEOUT_MS;
     call->ended = o->ended;
     call->self = o->self;
-    call->entry.due.at = ls_deadline(calls->runtime, call->timeout_ms);
     call->result.state = LS_CALL_STARTING;
     memcpy(call->name, o->name, strlen(o->name) + 1);
     return call;
@@ -357,6 +356,8 @@ static int start(struct ls_call **out, struct ls_call *call,
         return ls_error(LS_ECLOSED, "call \"%s\": no calls are made any more",
                         o->name);
     int status = find_member(call, o->to);
+    calls_excuse(calls);
+    call->entry.due.at = ls_deadline(calls->runtime, call->timeout_ms);
     if (status == LS_OK)
         status = call_table_add(&calls->table, &call->entry);
     if (status != LS_OK)
@@ -442,6 +443,7 @@ static bool is_over(void *self)
 static int wait_for_end(ls_call *call, int64_t deadline)
 {
     ls_rpc *calls = call->calls;
+    struct ls_due due = {deadline, ls_node_stood_ns(calls->node)};
     struct call_wait wait = {calls->waits, &call->changed}, **at;
     int status = LS_OK;
     calls->waits = &wait;
@@ -449,8 +451,8 @@ static int wait_for_end(ls_call *call, int64_t deadline)
         status = ls_node_interrupted(calls->node);
         if (status == LS_OK &&
             turns_wait(calls->node, &call->changed, &calls->mutex, is_over,
-                       call, deadline) != LS_OK &&
-            !call->told)
+                       call, due.at) != LS_OK &&
+            !call->told && ls_due_has_passed(calls->node, &due))
             status = ls_error(LS_ETIMEDOUT,
                               "call \"%s\" to node %u is still running",
                               call->name, (unsigned)call->entry.peer);

@@ -92,12 +92,16 @@ struct ls_rpc {
     bool stopped;      /* the node is */
     bool undispatched; /* its dispatch thread has ended */
     int64_t wake_at, again_at;
+    int64_t stood_ns; /* the node, for which all deadlines have been put off */
     struct ls_rpc_stats stats;
     unsigned char bytes[CALL_WIRE_MAX];
 };
 
 /* ---- calls.c; the lock is held, but where said ------------------------- */
 
+/* Put off all deadlines by what the node has stood still, before any is looked
+ * at or added. */
+void calls_excuse(ls_rpc *calls);
 /* Do what an input has led to, and let the lock go; free the calls when nothing
  * refers to them any more. */
 void calls_settle(ls_rpc *calls);

@@ -74,6 +74,7 @@ static struct ls_request *create(ls_rpc *calls, uint32_t from, uint64_t life,
     request->entry.life = life;
     request->entry.own = own;
     request->entry.number = message->number;
+    calls_excuse(calls);
     request->entry.due.at =
         ls_now(calls->runtime) + message->left_ms * LS_NS_PER_MS;
     request->entry.body_bytes = message->body_size;

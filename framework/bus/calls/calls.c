@@ -244,6 +244,18 @@ static void on_renewed(void *self, uint64_t incarnation)
     calls_settle(calls);
 }
 
+/* Others could not be heard then, and nor could they be answered. */
+void calls_excuse(ls_rpc *calls)
+{
+    const int64_t stood = ls_node_stood_ns(calls->node);
+    const int64_t late = stood - calls->stood_ns;
+    calls->stood_ns = stood;
+    if (late == 0)
+        return;
+    deadlines_delay(&calls->table.open.due, late);
+    deadlines_delay(&calls->requests.open.due, late);
+}
+
 static void on_timer(void *self, int64_t now)
 {
     ls_rpc *calls = self;
@@ -251,6 +263,7 @@ static void on_timer(void *self, int64_t now)
     struct open_call *request;
     ls_mutex_lock(&calls->mutex);
     calls->wake_at = LS_FOREVER;
+    calls_excuse(calls);
     while ((call = call_table_expire(&calls->table, now)) != NULL)
         call_finish((struct ls_call *)call, NULL,
                     "it was not answered in time");

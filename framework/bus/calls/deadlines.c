@@ -70,6 +70,12 @@ void deadlines_remove(struct deadlines *deadlines, struct deadline *deadline)
     move_down(deadlines, last);
 }
 
+void deadlines_delay(struct deadlines *deadlines, int64_t by)
+{
+    for (size_t i = 0; i < deadlines->n; i++)
+        deadlines->heap[i]->at += by;
+}
+
 struct deadline *deadlines_first(const struct deadlines *deadlines)
 {
     return deadlines->n == 0 ? NULL : deadlines->heap[0];

@@ -21,6 +21,8 @@ struct deadlines {
 int deadlines_add(struct deadlines *deadlines, struct deadline *deadline);
 /* Nothing, when it is not in. */
 void deadlines_remove(struct deadlines *deadlines, struct deadline *deadline);
+/* All come later by as much. */
+void deadlines_delay(struct deadlines *deadlines, int64_t by);
 /* The earliest; NULL: there is none. */
 struct deadline *deadlines_first(const struct deadlines *deadlines);
 void deadlines_fini(struct deadlines *deadlines);

@@ -243,16 +243,27 @@ void membership_apply(struct membership *m, struct member *member,
 
 /* ---- time -------------------------------------------------------------- */
 
+/* Since it looked last: it does so with each heartbeat. */
+static int64_t own_stall(const struct membership *m, int64_t now)
+{
+    const int64_t late = now - m->looked_at;
+    return m->looked_at != 0 && late > 4 * m->options.heartbeat_ns ? late : 0;
+}
+
+int64_t membership_stood_ns(const struct membership *m, int64_t now)
+{
+    return m->stood_ns + own_stall(m, now);
+}
+
 /* After a stop of our own we must not accuse the others of silence. */
 static void excuse_own_stall(struct membership *m, int64_t now)
 {
-    const int64_t late = now - m->looked_at;
-    const bool stalled =
-        m->looked_at != 0 && late > 4 * m->options.heartbeat_ns;
+    const int64_t late = own_stall(m, now);
     m->looked_at = now;
-    if (!stalled)
+    if (late == 0)
         return;
     ls_take(LS_TAKES_MEMBER_EXCUSED);
+    m->stood_ns += late;
     for (size_t i = 0; i < m->n; i++)
         member_excuse(m->at[i], late);
 }

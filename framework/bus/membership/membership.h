@@ -202,7 +202,8 @@ struct membership {
     bool rejoins;  /* it was declared lost: why, in rejoin_text */
     char rejoin_text[256];
     int64_t looked_at;
-    int fatal; /* why the node cannot be; LS_OK */
+    int64_t stood_ns; /* this node, in all that looked_at has shown */
+    int fatal;        /* why the node cannot be; LS_OK */
     char fatal_text[LS_ERROR_TEXT_MAX];
     char hint[256]; /* what others say of why it is not ready; "" */
 };
@@ -301,6 +302,8 @@ void membership_announced(struct membership *m, int64_t now);
 
 void membership_probed(struct membership *m, const char *endpoint, bool refuses,
                        int64_t now);
+/* How long this node has stood still in all, up to now. */
+int64_t membership_stood_ns(const struct membership *m, int64_t now);
 /* Look for silence; returns when to look again. */
 int64_t membership_tick(struct membership *m, int64_t now);
 /* This node goes on as another life; all others are met again: each that was

@@ -666,6 +666,28 @@ void ls_channel_wake_at(ls_channel *channel, int64_t at)
         node_wake_by(node, at);
 }
 
+int64_t ls_node_stood_ns(const ls_node *node)
+{
+    if (node->transport == NULL || node_check(node) != LS_OK)
+        return 0;
+    transport_lock(node->transport);
+    const int64_t stood =
+        membership_stood_ns(&node->world, ls_now(node->runtime));
+    transport_unlock(node->transport);
+    return stood;
+}
+
+bool ls_due_has_passed(const ls_node *node, struct ls_due *due)
+{
+    const int64_t now = ls_now(node->runtime);
+    if (now < due->at || due->at == LS_NOW)
+        return due->at == LS_NOW;
+    const int64_t stood = ls_node_stood_ns(node);
+    due->at += stood - due->stood_ns;
+    due->stood_ns = stood;
+    return now >= due->at;
+}
+
 int ls_channel_dispatch(ls_channel *channel, int what)
 {
     ls_node *node = channel->node;

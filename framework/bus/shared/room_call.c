@@ -21,6 +21,7 @@ void room_open(ls_room *room)
 {
     struct room_core *const core = &room->core;
     core->runtime = room->runtime;
+    core->node = room->node;
     core->n = room->n;
     core->me = room->me;
     core->grace_ns = room->grace_ms * LS_NS_PER_MS;

@@ -26,16 +26,31 @@
 void core_call(struct room_core *core, int wait_ms)
 {
     core->wait_ms = wait_ms;
-    core->deadline = 0;
+    core->due.at = 0;
     if (core->quit != LS_OK)
         core->quit = LS_OK;
 }
 
-int64_t core_deadline(struct room_core *core)
+struct ls_due core_due_at(const struct room_core *core, int64_t deadline)
 {
-    if (core->deadline == 0)
-        core->deadline = ls_deadline(core->runtime, core->wait_ms);
-    return core->deadline;
+    return (struct ls_due){
+        .at = deadline,
+        .stood_ns = core->node != NULL ? ls_node_stood_ns(core->node) : 0};
+}
+
+struct ls_due *core_due(struct room_core *core)
+{
+    if (core->due.at == 0)
+        core->due =
+            core_due_at(core, ls_deadline(core->runtime, core->wait_ms));
+    return &core->due;
+}
+
+bool core_is_excused(const struct room_core *core, struct ls_due *due)
+{
+    const int64_t at = due->at;
+    return core->node != NULL && !ls_due_has_passed(core->node, due) &&
+           due->at != at;
 }
 
 void core_begin(struct room_core *core, double cores)
@@ -217,8 +232,10 @@ static int wait_for(struct room_core *core, unsigned place, uint32_t epoch)
             return LS_EAGAIN;
         if (core->quit != LS_OK)
             return core->quit;
-        if (core_sleep(core, word, value, CORE_ASLEEP_ENTERED,
-                       core_deadline(core)) != LS_OK)
+        struct ls_due *const due = core_due(core);
+        if (core_sleep(core, word, value, CORE_ASLEEP_ENTERED, due->at) !=
+                LS_OK &&
+            !core_is_excused(core, due))
             return LS_ETIMEDOUT;
     }
 }
@@ -322,8 +339,9 @@ static int wait_on(struct room_core *core, const ls_word *word, uint32_t value,
     const int doom = calm ? LS_OK : find_doom(core);
     if (doom != LS_OK || core->out)
         return core_give_up(core, doom);
-    if (alarmed ||
-        core_sleep(core, word, value, mark, core_deadline(core)) == LS_OK)
+    struct ls_due *const due = core_due(core);
+    if (alarmed || core_sleep(core, word, value, mark, due->at) == LS_OK ||
+        core_is_excused(core, due))
         return LS_OK;
     return core_give_up(core, LS_ETIMEDOUT);
 }

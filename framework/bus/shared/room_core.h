@@ -1,13 +1,14 @@
 /* room_core.h - epochs of the members of a room: all that are counted succeed
  * in one, or all fail, for the same cause.
  *
- * It knows members by their place, and is told of losses; of nodes, sockets and
- * values it knows nothing.
+ * It knows members by their place, and is told of losses; of other nodes,
+ * sockets and values it knows nothing.
  * Thread: owner; core_lose(), core_quit(), core_expel(): any.
  * Source: docs/shared-memory.md; verified as docs/models/shared.pml. */
 #ifndef LOCKSTEP_ROOM_CORE_H
 #define LOCKSTEP_ROOM_CORE_H
 
+#include "lockstep/channel.h"
 #include "patience.h"
 #include "room_words.h"
 
@@ -21,6 +22,7 @@ struct room_cause {
 
 struct room_core {
     ls_runtime *runtime; /* borrow */
+    const ls_node *node; /* borrow; NULL: nobody knows when it stood still */
     unsigned n, me;
     struct room_words *own;                           /* borrow */
     const struct room_words *words[ROOM_MEMBERS_MAX]; /* borrow; own too */
@@ -41,8 +43,8 @@ struct room_core {
     uint64_t own_heeds;
     unsigned straggler; /* who came last, as far as is known */
     int64_t grace_ns;
-    int wait_ms;      /* of the operation */
-    int64_t deadline; /* its own; 0: it has not had to wait yet */
+    int wait_ms;       /* of the operation */
+    struct ls_due due; /* its own; at 0: it has not had to wait yet */
     struct patience patience;
     struct room_cause cause; /* of the last failure */
     bool same;      /* all have called the same in the last epoch, as far as

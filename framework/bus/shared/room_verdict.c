@@ -361,22 +361,23 @@ static int finish(struct room_core *core, uint32_t epoch, enum outcome outcome)
 
 /* The time is up: this member's own, or that of those who owe an answer. */
 static int overdue(struct room_core *core, int why, uint64_t awaited,
-                   int64_t *deadline)
+                   struct ls_due *due)
 {
     const bool leads = leader_of(core) == core->me;
     if (why != LS_OK)
         (void)atomic_fetch_or(&core->told, awaited & ~core_bit(core->me));
-    *deadline = later(ls_now(core->runtime),
-                      leads ? core->grace_ns : 2 * core->grace_ns);
+    *due =
+        core_due_at(core, later(ls_now(core->runtime),
+                                leads ? core->grace_ns : 2 * core->grace_ns));
     return why != LS_OK ? why : LS_ETIMEDOUT;
 }
 
 int core_verdict(struct room_core *core, uint32_t epoch, int why)
 {
-    int64_t deadline = core_deadline(core);
+    struct ls_due due = *core_due(core);
     const bool entered = core_load(core, &core->own->entered) == epoch;
     if (why != LS_OK)
-        (void)overdue(core, LS_OK, 0, &deadline);
+        (void)overdue(core, LS_OK, 0, &due);
     for (;;) {
         uint64_t awaited = 0;
         (void)core_hear(core, epoch);
@@ -384,7 +385,7 @@ int core_verdict(struct room_core *core, uint32_t epoch, int why)
             break;
         if (why == LS_OK && core->quit != LS_OK) {
             why = core->quit;
-            (void)overdue(core, LS_OK, 0, &deadline);
+            (void)overdue(core, LS_OK, 0, &due);
         }
         freeze(core, epoch, why);
         if (pass_over_absent(core, epoch))
@@ -396,8 +397,9 @@ int core_verdict(struct room_core *core, uint32_t epoch, int why)
             continue;
         if (outcome != AGAIN)
             return finish(core, epoch, outcome);
-        if (core_sleep(core, NULL, 0, 0, deadline) != LS_OK)
-            why = overdue(core, why, awaited, &deadline);
+        if (core_sleep(core, NULL, 0, 0, due.at) != LS_OK &&
+            !core_is_excused(core, &due))
+            why = overdue(core, why, awaited, &due);
     }
     core->out = true;
     return LS_ELOST;

@@ -669,16 +669,15 @@ int ls_barrier_destroy(ls_barrier **barrier)
 
 /* No signal came in time: ask again, or give up. The end may have come at the
  * same moment. */
-static void on_quiet(ls_barrier *barrier, int64_t deadline)
+static void on_quiet(ls_barrier *barrier, struct ls_due *due)
 {
-    const int64_t now = ls_now(barrier->runtime);
     if (ls_epoch_end(barrier->epoch) != NULL)
         return;
-    if (now >= deadline)
+    if (ls_due_has_passed(barrier->node, due))
         ls_epoch_abort(barrier->epoch, LS_ETIMEDOUT, false,
                        "the deadline passed");
     else
-        ls_epoch_tick(barrier->epoch, now);
+        ls_epoch_tick(barrier->epoch, ls_now(barrier->runtime));
     send_out(barrier);
 }
 
@@ -705,9 +704,10 @@ static const struct ls_epoch_end *wait_for_end(ls_barrier *barrier,
                                                int64_t deadline)
 {
     const struct ls_epoch_end *end;
+    struct ls_due due = {deadline, ls_node_stood_ns(barrier->node)};
     while ((end = ls_epoch_end(barrier->epoch)) == NULL) {
         const int64_t ask_at = ls_epoch_wake_at(barrier->epoch);
-        barrier->sleeps_until = ask_at < deadline ? ask_at : deadline;
+        barrier->sleeps_until = ask_at < due.at ? ask_at : due.at;
         const int interrupted = ls_node_interrupted(barrier->node);
         if (barrier->closed)
             ls_epoch_abort(barrier->epoch, LS_ECLOSED, true, "the node stops");
@@ -715,7 +715,7 @@ static const struct ls_epoch_end *wait_for_end(ls_barrier *barrier,
             ls_epoch_abort(barrier->epoch, interrupted, true,
                            ls_status_sentence(interrupted));
         else if (sleep_until(barrier, barrier->sleeps_until) == LS_ETIMEDOUT)
-            on_quiet(barrier, deadline);
+            on_quiet(barrier, &due);
     }
     return end;
 }

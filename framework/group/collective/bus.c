@@ -234,10 +234,23 @@ static void on_renewed(void *self, uint64_t incarnation)
     ls_mutex_unlock(&group->mutex);
 }
 
+/* Put off all deadlines by what the node has stood still, before any is looked
+ * at or added: it could not hear the others. */
+static void excuse_own_stall(struct bus_group *group)
+{
+    struct turn *const firsts[] = {group->first, group->pairs};
+    const int64_t stood = ls_node_stood_ns(group->node);
+    for (size_t i = 0; i < 2; i++)
+        for (struct turn *turn = firsts[i]; turn != NULL; turn = turn->next)
+            turn->base.call.deadline += stood - group->stood_ns;
+    group->stood_ns = stood;
+}
+
 static void on_timer(void *self, int64_t now)
 {
     struct bus_group *group = self;
     ls_mutex_lock(&group->mutex);
+    excuse_own_stall(group);
     group->timer_at = LS_FOREVER;
     if (group->epoch != NULL && !group->is_over) {
         const int64_t turns = turns_tick(group, now);
@@ -475,6 +488,7 @@ static int start(ls_collective **out, ls_group *base,
     int status = LS_OK;
     ls_mutex_lock(&group->mutex);
     group_leave_if_interrupted(group);
+    excuse_own_stall(group);
     if (!group->is_over) {
         status = start_turn(&turn, group, call);
         if (status == LS_OK)

@@ -102,6 +102,7 @@ struct bus_group {
     struct ls_group_stats stats;
     bool closed;      /* the node stops */
     int64_t timer_at; /* the channel's */
+    int64_t stood_ns; /* the node, for which all deadlines have been put off */
 
     /* Of the generation; 0: none. */
     uint64_t generation;

@@ -1,0 +1,164 @@
+/* A whole job is stopped, as by Ctrl-Z, for longer than any wait takes, and
+ * goes on: nobody had the time, so no wait ends by its deadline. */
+#include "lockstep/barrier.h"
+#include "lockstep/group.h"
+#include "lockstep/network.h"
+#include "lockstep/simulation.h"
+#include "test.h"
+
+enum { NODES = 3, LAST = NODES - 1, WAIT_MS = 5000 };
+
+/* The last one comes to the wait only after all have stood still. In ms. */
+enum { STOP_AT = 10000, STAND = 10 * WAIT_MS, LAST_AT = 10500 };
+
+struct life {
+    ls_simulation *simulation;
+    uint32_t number;
+    ls_host *host;
+    ls_thread *thread;
+    ls_node *node;
+    int (*meet)(struct life *life);
+};
+
+static struct life lives[NODES];
+
+#define MUST(condition)                                                        \
+    do {                                                                       \
+        if (!(condition))                                                      \
+            ls_simulation_violation(                                           \
+                life->simulation, "%s:%d: node %u: %s: %s", __FILE__,          \
+                __LINE__, life->number, #condition, ls_error_text());          \
+    } while (0)
+
+static void start(struct life *life)
+{
+    static const char *const first = "tcp://127.0.0.1:21500";
+    struct ls_node_options options;
+    char bind[32];
+    ls_node_options_init(&options);
+    (void)snprintf(bind, sizeof bind, "tcp://127.0.0.1:%u",
+                   21500 + life->number);
+    options.id = life->number;
+    options.bind = bind;
+    options.attach = &first;
+    options.n_attach = 1;
+    options.world_size = NODES;
+    options.start_timeout_ms = WAIT_MS;
+    options.runtime = ls_host_runtime(life->host);
+    MUST(ls_node_create(&life->node, &options) == LS_OK);
+}
+
+static void rest_until_meeting(const struct life *life)
+{
+    const int64_t stands = life->number == LAST ? STAND + LAST_AT : STOP_AT - 1;
+    ls_rest_until(ls_host_runtime(life->host), stands * LS_NS_PER_MS);
+}
+
+static int meet_at_barrier(struct life *life)
+{
+    ls_barrier *barrier;
+    MUST(ls_barrier_create(&barrier, life->node, NULL) == LS_OK);
+    MUST(ls_node_start(life->node) == LS_OK);
+    rest_until_meeting(life);
+    const int status = ls_barrier_wait(barrier, 0, WAIT_MS, NULL);
+    MUST(ls_barrier_destroy(&barrier) == LS_OK);
+    return status;
+}
+
+static int meet_in_group(struct life *life, enum ls_group_room room)
+{
+    const struct ls_group_options with = {.room = room};
+    ls_group *group;
+    uint32_t sum = 1;
+    MUST(ls_group_create(&group, life->node, &with) == LS_OK);
+    MUST(ls_node_start(life->node) == LS_OK);
+    MUST(ls_group_form(group, WAIT_MS) == LS_OK);
+    rest_until_meeting(life);
+    const int status = ls_group_all_reduce(group, &sum, 1, LS_GROUP_I32,
+                                           LS_GROUP_SUM, WAIT_MS);
+    MUST(status != LS_OK || sum == NODES);
+    MUST(ls_group_destroy(&group) == LS_OK);
+    return status;
+}
+
+static int meet_in_group_on_bus(struct life *life)
+{
+    return meet_in_group(life, LS_GROUP_ROOM_NEVER);
+}
+
+static int meet_in_shared_memory(struct life *life)
+{
+    return meet_in_group(life, LS_GROUP_ROOM_ALWAYS);
+}
+
+static void live(void *arg)
+{
+    struct life *const life = arg;
+    start(life);
+    MUST(life->meet(life) == LS_OK);
+    MUST(ls_node_destroy(&life->node) == LS_OK);
+}
+
+static void stop_all(void *arg)
+{
+    (void)arg;
+    for (size_t i = 0; i < NODES; i++)
+        ls_host_pause(lives[i].host);
+}
+
+static void go_on(void *arg)
+{
+    (void)arg;
+    for (size_t i = 0; i < NODES; i++)
+        ls_host_resume(lives[i].host);
+}
+
+static void whole_story(void *arg)
+{
+    ls_simulation *const simulation = arg;
+    ls_network *network;
+    assert_ok(ls_network_create(&network, simulation, NULL));
+    for (size_t i = 0; i < NODES; i++) {
+        struct life *const life = &lives[i];
+        assert_ok(ls_host_create(&life->host, simulation, "host"));
+        assert_ok(ls_network_join(network, life->host));
+        assert_ok(ls_thread_spawn(ls_host_runtime(life->host), &life->thread,
+                                  "main", live, life));
+    }
+    assert_ok(
+        ls_simulation_at(simulation, STOP_AT * LS_NS_PER_MS, stop_all, NULL));
+    assert_ok(ls_simulation_at(simulation, (STOP_AT + STAND) * LS_NS_PER_MS,
+                               go_on, NULL));
+    for (size_t i = 0; i < NODES; i++)
+        assert_ok(ls_thread_join(&lives[i].thread, LS_FOREVER));
+    ls_network_destroy(&network);
+}
+
+static void tell(int (*meet)(struct life *life))
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        const struct ls_simulation_options options = {.seed = seed};
+        ls_simulation *simulation;
+        assert_ok(ls_simulation_create(&simulation, &options));
+        for (uint32_t i = 0; i < NODES; i++)
+            lives[i] = (struct life){
+                .simulation = simulation, .number = i, .meet = meet};
+        assert_ok(ls_simulation_run(simulation, whole_story, simulation));
+        ls_simulation_destroy(&simulation);
+    }
+}
+
+TEST(who_waits_in_a_barrier_does_so_when_all_go_on)
+{
+    tell(meet_at_barrier);
+}
+
+TEST(so_do_the_ranks_of_a_group)
+{
+    tell(meet_in_group_on_bus);
+}
+
+TEST(so_do_those_that_share_memory)
+{
+    tell(meet_in_shared_memory);
+}
