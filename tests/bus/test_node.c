@@ -292,6 +292,22 @@ TEST(an_address_in_use_is_told)
     assert_int_equal(rmdir(directory), 0); /* no socket file is left */
 }
 
+TEST(no_folder_of_an_address_that_libzmq_chose_is_left)
+{
+    struct ls_node_options options = usual(1);
+    char folder[LS_ENDPOINT_MAX + 1];
+    options.bind = "ipc://*";
+    for (int i = 0; i < 20; i++) { /* whoever removes the file first */
+        ls_node *node = started(&options);
+        (void)snprintf(folder, sizeof folder, "%s",
+                       ls_node_endpoint(node) + strlen("ipc://"));
+        *strrchr(folder, '/') = '\0';
+        assert_int_equal(access(folder, F_OK), 0);
+        ls_node_destroy(&node);
+        assert_int_equal(access(folder, F_OK), -1);
+    }
+}
+
 TEST(what_cannot_be_bound_is_told)
 {
     static const char *const bad[] = {"nonsense",
@@ -318,6 +334,17 @@ TEST(what_cannot_be_bound_is_told)
         assert_error_has(bad[i]);
         ls_node_destroy(&node);
     }
+}
+
+TEST(of_an_address_with_two_parts_it_is_told_that_none_has)
+{
+    struct ls_node_options options = usual(1);
+    options.bind = "tcp://127.0.0.1;127.0.0.1:21500";
+    options.insecure = true;
+    ls_node *node = create(&options);
+    assert_fails(ls_node_start(node), LS_EINVAL);
+    assert_error_has("no tcp:// address has a ;");
+    ls_node_destroy(&node);
 }
 
 /* libzmq aborts a process in which its threads find no file. */

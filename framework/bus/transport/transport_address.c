@@ -22,19 +22,25 @@ static const struct scheme {
 };
 #define N_SCHEMES (sizeof schemes / sizeof schemes[0])
 
-static const struct scheme *scheme_of(const char *endpoint)
+static const struct scheme *begins_as(const char *endpoint)
 {
     for (size_t i = 0; i < N_SCHEMES; i++)
         if (strncmp(endpoint, schemes[i].prefix, strlen(schemes[i].prefix)) ==
             0)
-            return strpbrk(endpoint, schemes[i].never) == NULL ? &schemes[i]
-                                                               : NULL;
+            return &schemes[i];
     return NULL;
+}
+
+static const struct scheme *scheme_of(const char *endpoint)
+{
+    const struct scheme *scheme = begins_as(endpoint);
+    return scheme != NULL && strpbrk(endpoint, scheme->never) == NULL ? scheme
+                                                                      : NULL;
 }
 
 int transport_find(const char *bind, const struct transport_ops **out)
 {
-    const struct scheme *scheme = scheme_of(bind);
+    const struct scheme *scheme = begins_as(bind);
     char known[64] = "";
     for (size_t i = 0, n = 0; i < N_SCHEMES; i++)
         n += (size_t)snprintf(known + n, sizeof known - n, "%s%s",
@@ -42,6 +48,9 @@ int transport_find(const char *bind, const struct transport_ops **out)
     if (scheme == NULL)
         return ls_error(LS_EINVAL, "cannot bind %s: it begins with none of %s",
                         bind, known);
+    if (scheme_of(bind) == NULL)
+        return ls_error(LS_EINVAL, "cannot bind %s: no %s address has a %s",
+                        bind, scheme->prefix, scheme->never);
     *out = scheme->ops;
     return LS_OK;
 }

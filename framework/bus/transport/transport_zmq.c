@@ -136,6 +136,7 @@ static int bind_publisher(struct zmq_transport *t,
     if (status != LS_OK)
         return status;
     memcpy(t->bound, endpoint, sizeof t->bound);
+    t->has_folder = strcmp(options->bind, "ipc://*") == 0;
     transport_zmq_inproc_add(t);
     if (t->gate != NULL)
         transport_zmq_gate_opens(t->gate, t->bound, options->advertise);

@@ -50,8 +50,9 @@ struct zmq_transport {
     uint32_t id;
     uint64_t incarnation; /* under the lock */
     char bound[LS_ENDPOINT_MAX + 1];
-    int epoll;      /* all that is waited for */
-    int stand_by;   /* that, while nobody else waits for it */
+    bool has_folder; /* libzmq made one for the socket file alone */
+    int epoll;       /* all that is waited for */
+    int stand_by;    /* that, while nobody else waits for it */
     bool lends;     /* somebody has asked for it: the bus thread is to stand by,
                      * which costs it a system call each time */
     bool stands_by; /* it does, or has last; else it waits for all itself */
@@ -199,8 +200,8 @@ void transport_zmq_monitor_unbound(struct zmq_transport *t);
 /* Bind a socket to `bind`, trying the ports of a range in turn; endpoint gets
  * what was bound. Errors: LS_EADDRINUSE, LS_EINVAL, LS_EIO. */
 int transport_zmq_bind(void *socket, const char *bind, char *endpoint);
-/* Close the socket. Afterwards its address is free, and a socket file is
- * removed. */
+/* Close the socket. Afterwards its address is free; a socket file is removed,
+ * and the folder that libzmq made for it. */
 void transport_zmq_close(struct zmq_transport *t);
 bool transport_zmq_set_int(void *socket, int option, int value);
 /* For an address with an IPv6 number, as tcp://[::1]:21500. Others, names too,

@@ -122,4 +122,9 @@ void transport_zmq_close(struct zmq_transport *t)
     zmq_close(t->xpub);
     if (strncmp(t->bound, "ipc://", 6) == 0)
         unlink(t->bound + 6);
+    /* libzmq does so only if it was the one that removed the file. */
+    if (t->has_folder) {
+        *strrchr(t->bound, '/') = '\0';
+        (void)rmdir(t->bound + 6);
+    }
 }
