@@ -591,9 +591,23 @@ static int find_one(struct emit *e)
 
 /* ---- local ------------------------------------------------------------- */
 
-static int try_room(struct emit *e, int64_t deadline, struct message **out)
+/* message: NULL: it is short and for this node alone, and goes there at once.
+ */
+static int put_here(struct emit *e, int64_t deadline, struct message **message)
 {
-    return dispatch_reserve(e->node, e->entry, e->in->size, deadline, out);
+    const struct ls_emission *in = e->in;
+    return message != NULL
+               ? dispatch_reserve(e->node, e->entry, in->size, deadline,
+                                  message)
+               : dispatch_emit(e->node, e->entry, in->data, in->size, deadline);
+}
+
+/* Without a look at the clock while there is room. */
+static int emit_here(struct emit *e, struct message **message)
+{
+    const int status = put_here(e, LS_NOW, message);
+    return status == LS_EAGAIN && e->wait ? put_here(e, deadline_of(e), message)
+                                          : status;
 }
 
 static int put_payload(struct emit *e, struct message *message)
@@ -617,25 +631,12 @@ static int put_payload(struct emit *e, struct message *message)
 /* Room for it, and the message that is to take that. */
 static int local_message(struct emit *e, struct message **out)
 {
-    int status = try_room(e, LS_NOW, out);
-    if (status == LS_EAGAIN && e->wait)
-        status = try_room(e, deadline_of(e), out);
+    int status = emit_here(e, out);
     if (status != LS_OK || e->in->size <= DISPATCH_SHORT)
         return status;
     status = put_payload(e, *out);
     if (status != LS_OK)
         dispatch_give_up(e->node, *out);
-    return status;
-}
-
-/* To nobody but this node, and short. */
-static int emit_here(struct emit *e)
-{
-    const struct ls_emission *in = e->in;
-    int status = dispatch_emit(e->node, e->entry, in->data, in->size, LS_NOW);
-    if (status == LS_EAGAIN && e->wait)
-        status = dispatch_emit(e->node, e->entry, in->data, in->size,
-                               deadline_of(e));
     return status;
 }
 
@@ -645,7 +646,7 @@ int emit_both(struct emit *e, bool local, bool remote)
     struct message *message = NULL;
     local = local && events_here(node, e->entry);
     if (local && !remote && e->in->size <= DISPATCH_SHORT)
-        return emit_here(e);
+        return emit_here(e, NULL);
     /* A large one may lie in a block, then it need not be kept. */
     int status = remote && e->in->size >= BLOCK_LEAST_BYTES
                      ? LS_OK
