@@ -112,7 +112,7 @@ TEST(ten_lines_cannot_mean_a_billion_values)
         snprintf(text + strlen(text), sizeof text - strlen(text),
                  "a%d: &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i, i,
                  i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
-    assert_no_yaml(LS_ELIMIT, text, "t.yaml:");
+    assert_no_yaml(LS_ECONFIG, text, "t.yaml:");
     assert_error_has("more than 16384 values");
 }
 
@@ -125,14 +125,14 @@ TEST(size_and_depth_are_limited)
     ls_config_destroy(&config);
     memset(deep + 3, '[', 32);
     memset(deep + 35, ']', 32);
-    assert_no_yaml(LS_ELIMIT, deep, "t.yaml:1:35: nested over 32");
+    assert_no_yaml(LS_ECONFIG, deep, "t.yaml:1:35: nested over 32");
 
     const size_t size = ((size_t)1 << 20) + 2;
     char *const text = malloc(size);
     assert_non_null(text);
     memset(text, '#', size - 1);
     text[size - 1] = '\0';
-    assert_no_yaml(LS_ELIMIT, text, "t.yaml: over 1048576 bytes");
+    assert_no_yaml(LS_ECONFIG, text, "t.yaml: over 1048576 bytes");
     text[size - 2] = '\0';
     config = parse(text);
     ls_config_destroy(&config);

@@ -40,6 +40,17 @@ static void must_be(const ls_config_section *section, const char *key,
     ls_config_must_be(section, key, LS_CONFIG_NO_INDEX, node, wanted, "");
 }
 
+/* Such a number needs to hear of a limit that all others keep. */
+static bool is_below_all(const struct config_node *node)
+{
+    return node->kind == CONFIG_NUMBER && node->as.number <= -0x1p63;
+}
+
+static bool is_above_all(const struct config_node *node)
+{
+    return node->kind == CONFIG_NUMBER && node->as.number >= 0x1p63;
+}
+
 int64_t ls_config_int(ls_config_section *section, const char *key,
                       int64_t fallback, int64_t min, int64_t max)
 {
@@ -53,9 +64,11 @@ int64_t ls_config_int(ls_config_section *section, const char *key,
     char high[24];
     snprintf(low, sizeof low, "%" PRId64, min);
     snprintf(high, sizeof high, "%" PRId64, max);
+    const bool has_min = min > INT64_MIN || is_below_all(node);
+    const bool has_max = max < INT64_MAX || is_above_all(node);
     must_be(section, key, node,
-            wanted_range("a whole number", min > INT64_MIN ? low : NULL,
-                         max < INT64_MAX ? high : NULL)
+            wanted_range("a whole number", has_min ? low : NULL,
+                         has_max ? high : NULL)
                 .text);
     return fallback;
 }

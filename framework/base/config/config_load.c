@@ -50,7 +50,7 @@ static int parse(ls_config **out, const char *name, const char *text,
                  size_t size)
 {
     if (size > LS_CONFIG_BYTES_MAX)
-        return ls_error(LS_ELIMIT, "%s: over %zu bytes", name,
+        return ls_error(LS_ECONFIG, "%s: over %zu bytes", name,
                         LS_CONFIG_BYTES_MAX);
     ls_config *config = calloc(1, sizeof *config);
     if (config == NULL)

@@ -84,7 +84,7 @@ int ls_config_new_node(ls_config *config, const struct config_place *place,
                        enum config_kind kind, struct config_node **out)
 {
     if (config->n_values >= LS_CONFIG_VALUES_MAX)
-        return ls_config_error(LS_ELIMIT, place,
+        return ls_config_error(LS_ECONFIG, place,
                                "more than %d values, with what aliases repeat",
                                LS_CONFIG_VALUES_MAX);
     struct config_node *const node = ls_config_allocate(config, sizeof *node);
@@ -104,7 +104,7 @@ int ls_config_copy_node(ls_config *config, const struct config_node *node,
     const bool nested =
         node->kind == CONFIG_LIST || node->kind == CONFIG_MAPPING;
     if (nested && depth >= LS_CONFIG_DEPTH_MAX)
-        return ls_config_error(LS_ELIMIT, alias, "nested over %d levels deep",
+        return ls_config_error(LS_ECONFIG, alias, "nested over %d levels deep",
                                LS_CONFIG_DEPTH_MAX);
     struct config_node *copy = NULL;
     int status = ls_config_new_node(config, alias, node->kind, &copy);

@@ -203,7 +203,7 @@ static int begin_level(struct builder *builder,
                        struct fy_token *anchor)
 {
     if (builder->depth >= LS_CONFIG_DEPTH_MAX)
-        return ls_config_error(LS_ELIMIT, place, "nested over %d levels deep",
+        return ls_config_error(LS_ECONFIG, place, "nested over %d levels deep",
                                LS_CONFIG_DEPTH_MAX);
     struct config_node *node = NULL;
     int status = ls_config_new_node(builder->config, place, kind, &node);

@@ -41,7 +41,8 @@ typedef struct ls_config_section ls_config_section;
 /* Read a file; at most 1 MiB. An empty one is an empty mapping.
  * out:    own; NULL after an error; give it to ls_config_destroy().
  * Errors: LS_ENOENT no such file; LS_EIO; LS_ECONFIG not YAML (with the line
- *         and a caret), or its top is not a mapping; LS_ELIMIT; LS_ENOMEM. */
+ *         and a caret), its top is not a mapping, or it is too long, too deep
+ *         or has too many values; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_config_load(ls_config **out, const char *path);
 
 /* The same from a string; `name` stands for the file in messages. */
