@@ -1,8 +1,11 @@
+#define _GNU_SOURCE /* unshare */
 #include "threads.h"
 
 #include <assert.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "lockstep/runtime.h"
 
@@ -26,9 +29,19 @@ struct threads {
     struct socket_folder folder;
 };
 
+/* The current folder of this thread, and of those that it spawns, is their own:
+ * the plugin of another node, which is initialised meanwhile, may be in another
+ * one. Where that is not allowed, paths lead there until it is back. */
+static void own_folder(const struct plan *plan)
+{
+    if (plan->here != NULL && plan->here[0] != '\0' && unshare(CLONE_FS) == 0)
+        (void)!chdir(plan->here);
+}
+
 static void run_node(void *arg)
 {
     struct node_thread *self = arg;
+    own_folder(&self->all->setup->plan);
     const int status = node_run_go(self->run);
     supervisor_note_end(self->all->watcher, self->index,
                         ls_status_exit_code(status), 0);

@@ -20,6 +20,10 @@ stop: {env_step: 100000}
 END
 }
 
+teardown() {
+    end_started
+}
+
 # solves PLUGIN RETURN: both kinds of job, run in all ways.
 solves() {
     local job as
@@ -88,4 +92,21 @@ solves() {
         [ -e "$as/1/checkpoints/manifest.000000" ]
     done
     [ -z "$(ls elsewhere)" ]
+}
+
+@test "nor while it is there, for the nodes that are threads of its process" {
+    python3 -c 'import ctypes; exit(ctypes.CDLL(None).unshare(0x200) != 0)' ||
+        skip "a thread may not have a folder of its own here"
+    mkdir elsewhere
+    LOCKSTEP_PLUGIN_PATH=$plugins start run run in_step.yaml --as threads \
+        --set plugin=faulty --set "env.fault=hang in init" \
+        --set env.spared=4 \
+        --set "env.cd=$PWD/elsewhere"
+    stderr_has run "about to hang"
+    [ "$(readlink "/proc/${pid_of[run]}/cwd")" = "$PWD/elsewhere" ]
+    local task
+    for task in "/proc/${pid_of[run]}"/task/*; do
+        [[ $(<"$task/comm") != *learner ]] ||
+            [ "$(readlink "$task/cwd")" = "$PWD" ]
+    done
 }

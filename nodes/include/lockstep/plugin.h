@@ -12,7 +12,7 @@
  * Functions that return int return LS_OK, or a negative status with a sentence
  * left by ls_error(); the node then fails with both. All functions of a table
  * must be there, but for tensor().
- * The current folder is the whole process's, and what a run reads and writes is
+ * The current folder is the whole node's, and what a run reads and writes is
  * found from it. init may change it, and it is changed back when that returns;
  * no other function may.
  * Arrays between the framework and a plugin are in C order, row after row, each
