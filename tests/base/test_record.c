@@ -330,6 +330,10 @@ TEST(each_error_names_record_field_and_what_was_found)
                   "r: f: found a string where an integer was expected");
     refused_field((struct ls_field){.type = LS_FIELD_ITEMS}, "{f: [1]}",
                   "r: f: found an integer where a binary was expected");
+}
+
+TEST(so_do_those_of_lists_and_of_records_in_a_record)
+{
     const struct ls_field list = {.type = LS_FIELD_LIST,
                                   .item = &part_item,
                                   .count = 56,

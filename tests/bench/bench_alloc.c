@@ -2,7 +2,6 @@
  * ls_group_alloc() gave, which the others read where it lies, and of any other,
  * which is copied first. In one run and in turn. RANKS=4 and KIND=3 measure
  * only that. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,8 +44,22 @@ static void must(int status, const char *what)
         bench_fail(what);
 }
 
-static void do_once(const struct rank *rank, int side, int what, size_t bytes)
+static int times_of(int kind)
 {
+    return sizes[kind % N_SIZES].times;
+}
+
+static void meet(void *self)
+{
+    const struct rank *rank = self;
+    must(ls_group_barrier(rank->group, WAIT_MS), "barrier");
+}
+
+static void do_once(void *self, int side, int kind)
+{
+    const struct rank *rank = self;
+    const int what = kind / N_SIZES;
+    const size_t bytes = sizes[kind % N_SIZES].bytes;
     void *const in = rank->in[side];
     int status = LS_OK;
     if (what == ALL_REDUCE)
@@ -60,41 +73,11 @@ static void do_once(const struct rank *rank, int side, int what, size_t bytes)
     must(status, whats[what]);
 }
 
-/* "SIDE KIND": do so often; answer with ns for each. */
-static void serve(struct rank *rank)
-{
-    char line[PROCESS_LINE_MAX];
-    int side, kind;
-    while (parent_hear(line)) {
-        if (sscanf(line, "%d %d", &side, &kind) != 2)
-            bench_fail("an order");
-        const struct size *size = &sizes[kind % N_SIZES];
-        do_once(rank, side, kind / N_SIZES, size->bytes);
-        must(ls_group_barrier(rank->group, WAIT_MS), "barrier");
-        const int64_t start = bench_now();
-        for (int i = 0; i < size->times; i++)
-            do_once(rank, side, kind / N_SIZES, size->bytes);
-        (void)snprintf(line, sizeof line, "%" PRId64,
-                       (bench_now() - start) / size->times);
-        parent_tell(line);
-    }
-    must(ls_group_free(rank->group, rank->in[ALLOCATED]), "free");
-    must(ls_group_destroy(&rank->group), "destroy");
-    must(ls_node_destroy(&rank->node), "destroy");
-}
-
 static void create_node(struct rank *rank, unsigned index, unsigned n,
                         const char *seed)
 {
     static const struct ls_group_options with = {.room = LS_GROUP_ROOM_ALWAYS};
-    struct ls_node_options options;
-    ls_node_options_init(&options);
-    options.id = index;
-    options.world_size = n;
-    options.start_timeout_ms = WAIT_MS;
-    options.attach = &seed;
-    options.n_attach = seed == NULL ? 0 : 1;
-    must(ls_node_create(&rank->node, &options), "create");
+    rank->node = group_rank_node(index, n, seed);
     must(ls_group_create(&rank->group, rank->node, &with), "group");
     must(ls_node_open(rank->node), "open");
 }
@@ -116,7 +99,11 @@ static int run_rank(char **arguments)
         bench_fail("memory");
     must(ls_group_alloc(rank.group, &rank.in[ALLOCATED], BYTES_MAX), "alloc");
     parent_tell("ready");
-    serve(&rank);
+    group_rank_serve(&(struct group_rank_work){
+        .once = do_once, .times = times_of, .begin = meet, .self = &rank});
+    must(ls_group_free(rank.group, rank.in[ALLOCATED]), "free");
+    must(ls_group_destroy(&rank.group), "destroy");
+    must(ls_node_destroy(&rank.node), "destroy");
     free(rank.in[PLAIN]);
     free(rank.out);
     return 0;

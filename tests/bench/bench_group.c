@@ -2,7 +2,6 @@
  * alike for all, and in one; in shared memory; and beside them Open MPI over
  * tcp, which yields when idle, in the same run and in turn. Without mpicc and
  * mpirun MPI is left out. RANKS=8 and KIND=3 measure only that. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,29 +35,24 @@ static void must(int status, const char *what)
 static void create_node(struct rank *rank, unsigned index, unsigned n,
                         const char *seed)
 {
-    struct ls_node_options options;
     static const struct ls_group_options groups[MPI] = {
         [LOCKSTEP] = {.name = "two-rounds", .room = LS_GROUP_ROOM_NEVER},
         [ONE_ROUND] = {.name = "one-round",
                        .exit_ready = true,
                        .room = LS_GROUP_ROOM_NEVER},
         [SHARED] = {.name = "shared", .room = LS_GROUP_ROOM_ALWAYS}};
-    ls_node_options_init(&options);
-    options.id = index;
-    options.world_size = n;
-    options.start_timeout_ms = WAIT_MS;
-    options.attach = &seed;
-    options.n_attach = seed == NULL ? 0 : 1;
-    must(ls_node_create(&rank->node, &options), "create");
+    rank->node = group_rank_node(index, n, seed);
     for (int i = 0; i < MPI; i++)
         must(ls_group_create(&rank->groups[i], rank->node, &groups[i]),
              "group");
     must(ls_node_open(rank->node), "open");
 }
 
-static void do_once(const struct rank *rank, ls_group *group,
-                    const struct group_bench_kind *kind)
+static void do_once(void *self, int side, int number)
 {
+    const struct rank *rank = self;
+    const struct group_bench_kind *kind = &group_bench_kinds[number];
+    ls_group *group = rank->groups[side];
     int status = LS_OK;
     switch (kind->what) {
     case GROUP_BENCH_BARRIER:
@@ -82,28 +76,6 @@ static void do_once(const struct rank *rank, ls_group *group,
     must(status, kind->name);
 }
 
-/* "SIDE KIND": do so often; answer with ns for each. */
-static void serve(struct rank *rank)
-{
-    char line[PROCESS_LINE_MAX];
-    int side, number;
-    while (parent_hear(line)) {
-        if (sscanf(line, "%d %d", &side, &number) != 2)
-            bench_fail("an order");
-        const struct group_bench_kind *kind = &group_bench_kinds[number];
-        do_once(rank, rank->groups[side], kind);
-        const int64_t start = bench_now();
-        for (int i = 0; i < kind->times; i++)
-            do_once(rank, rank->groups[side], kind);
-        (void)snprintf(line, sizeof line, "%" PRId64,
-                       (bench_now() - start) / kind->times);
-        parent_tell(line);
-    }
-    for (int i = 0; i < MPI; i++)
-        must(ls_group_destroy(&rank->groups[i]), "destroy");
-    must(ls_node_destroy(&rank->node), "destroy");
-}
-
 /* rank INDEX N [SEED] */
 static int run_rank(char **arguments)
 {
@@ -121,7 +93,11 @@ static int run_rank(char **arguments)
     for (int i = 0; i < MPI; i++)
         must(ls_group_form(rank.groups[i], WAIT_MS), "form");
     parent_tell("ready");
-    serve(&rank);
+    group_rank_serve(&(struct group_rank_work){
+        .once = do_once, .times = group_bench_times, .self = &rank});
+    for (int i = 0; i < MPI; i++)
+        must(ls_group_destroy(&rank.groups[i]), "destroy");
+    must(ls_node_destroy(&rank.node), "destroy");
     free(rank.in);
     free(rank.out);
     return 0;

@@ -2,7 +2,6 @@
  * memory, beside Open MPI in shared memory, which yields when idle, in the same
  * run and in turn; barriers also with two busy processes beside. Without mpicc
  * and mpirun MPI is left out. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,9 +46,10 @@ static void add_f32(const void *self, void *to, const void *left,
 
 static const struct ls_room_fold sum = {.width = sizeof(float), .two = add_f32};
 
-static void do_once(const struct member *m, int side,
-                    const struct group_bench_kind *kind)
+static void do_once(void *self, int side, int number)
 {
+    const struct member *m = self;
+    const struct group_bench_kind *kind = &group_bench_kinds[number];
     const size_t count = kind->bytes / sizeof(float);
     const void *result;
     int status = LS_OK;
@@ -77,39 +77,6 @@ static void do_once(const struct member *m, int side,
     must(status, kind->name);
 }
 
-/* "SIDE KIND": do so often; answer with ns for each. */
-static void serve(const struct member *m)
-{
-    char line[PROCESS_LINE_MAX];
-    int side, number;
-    while (parent_hear(line)) {
-        if (sscanf(line, "%d %d", &side, &number) != 2)
-            bench_fail("an order");
-        const struct group_bench_kind *kind = &group_bench_kinds[number];
-        do_once(m, side, kind);
-        const int64_t start = bench_now();
-        for (int i = 0; i < kind->times; i++)
-            do_once(m, side, kind);
-        (void)snprintf(line, sizeof line, "%" PRId64,
-                       (bench_now() - start) / kind->times);
-        parent_tell(line);
-    }
-}
-
-static void create_node(struct member *m, unsigned index, unsigned n,
-                        const char *seed)
-{
-    struct ls_node_options options;
-    ls_node_options_init(&options);
-    options.id = index;
-    options.world_size = n;
-    options.start_timeout_ms = WAIT_MS;
-    options.attach = &seed;
-    options.n_attach = seed == NULL ? 0 : 1;
-    must(ls_node_create(&m->node, &options), "create");
-    must(ls_node_open(m->node), "open");
-}
-
 /* member INDEX N FOLDER [SEED] */
 static int run_member(char **arguments)
 {
@@ -123,7 +90,8 @@ static int run_member(char **arguments)
     m.out = calloc(GROUP_RANKS_MAX, 1 << 16);
     if (m.in == NULL || m.out == NULL)
         bench_fail("memory");
-    create_node(&m, index, n, index == 0 ? NULL : arguments[3]);
+    m.node = group_rank_node(index, n, index == 0 ? NULL : arguments[3]);
+    must(ls_node_open(m.node), "open");
     if (index == 0)
         parent_tell(ls_node_endpoint(m.node));
     must(ls_node_join(m.node), "join");
@@ -131,7 +99,8 @@ static int run_member(char **arguments)
     must(ls_room_alloc(m.room, &m.buffer, GROUP_BENCH_BYTES_MAX, WAIT_MS),
          "alloc");
     parent_tell("ready");
-    serve(&m);
+    group_rank_serve(&(struct group_rank_work){
+        .once = do_once, .times = group_bench_times, .self = &m});
     ls_room_destroy(&m.room);
     must(ls_node_destroy(&m.node), "destroy");
     free(m.in);

@@ -30,4 +30,9 @@ static const struct group_bench_kind group_bench_kinds[GROUP_BENCH_KINDS] = {
     {"broadcast 4 MiB", GROUP_BENCH_BROADCAST, 4 << 20, 5},
 };
 
+static inline int group_bench_times(int kind)
+{
+    return group_bench_kinds[kind].times;
+}
+
 #endif

@@ -1,5 +1,6 @@
 #include "group_world.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -39,6 +40,41 @@ int group_run_mpi(char **arguments)
                              NULL};
     execvp(command[0], command);
     return 1;
+}
+
+ls_node *group_rank_node(unsigned index, unsigned n, const char *seed)
+{
+    struct ls_node_options options;
+    ls_node *node;
+    ls_node_options_init(&options);
+    options.id = index;
+    options.world_size = n;
+    options.start_timeout_ms = 60000;
+    options.attach = &seed;
+    options.n_attach = seed == NULL ? 0 : 1;
+    if (ls_node_create(&node, &options) != LS_OK)
+        bench_fail("create");
+    return node;
+}
+
+void group_rank_serve(const struct group_rank_work *work)
+{
+    char line[PROCESS_LINE_MAX];
+    int side, kind;
+    while (parent_hear(line)) {
+        if (sscanf(line, "%d %d", &side, &kind) != 2)
+            bench_fail("an order");
+        const int times = work->times(kind);
+        work->once(work->self, side, kind);
+        if (work->begin != NULL)
+            work->begin(work->self);
+        const int64_t start = bench_now();
+        for (int i = 0; i < times; i++)
+            work->once(work->self, side, kind);
+        (void)snprintf(line, sizeof line, "%" PRId64,
+                       (bench_now() - start) / times);
+        parent_tell(line);
+    }
 }
 
 void group_world_start(struct group_world *world, unsigned n)

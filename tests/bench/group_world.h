@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "lockstep/node.h"
 #include "process.h"
 
 #define GROUP_RANKS_MAX 16 /* and one process for MPI */
@@ -33,6 +34,19 @@ void group_world_add_mpi(struct group_world *world, const char *transport);
 
 /* In main, for the arguments "mpi N FOLDER TRANSPORT": become mpirun. */
 int group_run_mpi(char **arguments);
+
+/* In a rank: its node, which is to be opened. seed: NULL: it is the first. */
+ls_node *group_rank_node(unsigned index, unsigned n, const char *seed);
+
+/* In a rank: do what is asked for until its input ends, and answer with ns for
+ * each. */
+struct group_rank_work {
+    void (*once)(void *self, int side, int kind);
+    int (*times)(int kind);
+    void (*begin)(void *self); /* after the first; NULL: nothing */
+    void *self;
+};
+void group_rank_serve(const struct group_rank_work *work);
 
 /* What is measured: ranks do one kind of operation, as often as it says; in the
  * way `side`, or MPI does. */
