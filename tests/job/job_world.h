@@ -40,8 +40,8 @@ struct job_world {
     struct simulation sim;
     struct site *sites; /* SITES of the life that runs */
     bool own_folders;   /* a folder for each node */
-    bool together;      /* who has started waits until all have */
-    int n_started;
+    bool together; /* who has started waits until all have, and who is done */
+    int n_started, n_done;
     /* What the job is like; may change it, or do something else entirely. */
     void (*tune)(struct site *site);
     int (*describe)(struct site *site);
@@ -150,13 +150,13 @@ static inline int site_begin(struct site *site)
     return status == LS_OK ? ls_node_start(site->node) : status;
 }
 
-/* Who fails at once leaves, and may do so before another has seen that it is
- * ready. */
-static inline void site_meet(const struct site *site)
+/* Who fails or is done at once leaves, and may do so before another has seen
+ * that it is ready, or has looked for it. */
+static inline void site_meet(const struct site *site, int *n)
 {
     ls_runtime *const runtime = ls_host_runtime(site->host);
-    site->world->n_started++;
-    while (site->world->together && site->world->n_started < SITES)
+    ++*n;
+    while (site->world->together && *n < SITES)
         ls_rest_until(runtime, ls_now(runtime) + LS_NS_PER_MS);
 }
 
@@ -177,7 +177,7 @@ static inline void site_main(void *arg)
     struct site *site = arg;
     site->status = site_begin(site);
     if (site->status == LS_OK)
-        site_meet(site);
+        site_meet(site, &site->world->n_started);
     if (site->status == LS_OK && site->world->act != NULL)
         site->status = site->world->act(site);
     else if (site->status == LS_OK)
@@ -186,6 +186,7 @@ static inline void site_main(void *arg)
         strcpy(site->text, ls_error_text());
     if (site->job != NULL)
         site_keep(site);
+    site_meet(site, &site->world->n_done);
     ls_node_stop(site->node, site->status);
     ls_rpc_close(&site->calls);
     assert_ok(ls_job_destroy(&site->job));
@@ -215,7 +216,7 @@ static inline void site_spawn(struct job_world *world, uint32_t id)
 
 static inline void life_begin(struct job_world *world)
 {
-    world->n_started = 0;
+    world->n_started = world->n_done = 0;
     for (uint32_t id = 1; id <= SITES; id++)
         site_spawn(world, id);
 }

@@ -939,7 +939,7 @@ static void outputs_body(struct job_world *world)
 TEST(what_cannot_be_put_out_ends_the_job)
 {
     static const struct putting cases[] = {
-        {0, LS_ENOENT, "task put: output long: no blob with memory"},
+        {0, LS_ENOENT, "task put: output long: no blob of this node"},
         {122881, LS_ELIMIT, "task put: output long: 122881 bytes, over 122880"},
         {122880, LS_ELIMIT, "all outputs together have"},
         {80000, LS_OK, ""}};
