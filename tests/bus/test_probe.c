@@ -181,37 +181,3 @@ TEST(what_libzmq_refuses_is_said)
     assert_fails(transport_zmq_error("zmq_bind"), LS_EIO);
     assert_has(ls_error_text(), "zmq_bind: ");
 }
-
-static void note_subscribed(void *self, const uint8_t *topic, size_t size,
-                            bool subscribed, const struct speaker *by)
-{
-    (void)by;
-    struct probing *p = self;
-    p->n += subscribed && size == 1 && topic[0] == 'x';
-}
-
-/* Who publishes may be the one to whom libzmq says that something came. */
-TEST(a_subscription_that_the_publisher_met_is_read)
-{
-    struct probing p;
-    begin(&p, "tcp://127.0.0.1:*");
-    struct zmq_transport *t = (struct zmq_transport *)(void *)p.transport;
-    const struct transport_events heard = {.subscription = note_subscribed};
-    const int64_t deadline = long_deadline();
-    void *context = zmq_ctx_new(), *sub = zmq_socket(context, ZMQ_SUB);
-    assert_int_equal(zmq_connect(sub, p.endpoint), 0);
-    assert_int_equal(zmq_setsockopt(sub, ZMQ_SUBSCRIBE, "x", 1), 0);
-    zmq_pollitem_t item = {.socket = t->xpub, .events = ZMQ_POLLIN};
-    assert_int_equal(zmq_poll(&item, 1, LONG_MS), 1); /* met, and not read */
-    transport_lock(p.transport);
-    t->looked_at = deadline; /* nor does it look itself */
-    assert_ok(transport_publish(p.transport, "y", 1, NULL, 0));
-    transport_unlock(p.transport);
-    while (p.n == 0 && ls_now(ls_runtime_threads()) < deadline)
-        (void)transport_poll(p.transport, deadline, &heard, &p);
-    assert_int_equal(p.n, 1);
-    zmq_close(sub);
-    zmq_ctx_term(context);
-    transport_close(&p.transport);
-    ls_security_destroy(&p.security);
-}

@@ -251,3 +251,27 @@ TEST(a_short_stack_is_not_for_the_work_of_the_bus_thread)
     assert_reaches(&talk->came, atomic_load(&talk->n_sent));
     talk_end(talk);
 }
+
+/* Until the bus thread rests, and lets go of its turn. */
+static void borrow(struct talk *talk)
+{
+    while (!ls_channel_borrow(talk->channel[1]))
+        send_one(talk);
+}
+
+TEST(who_has_borrowed_the_turn_reads_all_that_comes_until_it_is_given_back)
+{
+    struct talk *talk = talk_start("inproc", beat_seldom);
+    borrow(talk);
+    assert_false(ls_channel_borrow(talk->channel[1])); /* it is lent */
+    for (int i = 0; i < 20; i++) {
+        atomic_store(&talk->by, NULL);
+        send_one(talk);
+        assert_ok(attend(talk, was_read_here, long_deadline()));
+    }
+    ls_channel_give_back(talk->channel[1]);
+    send_one(talk);
+    assert_reaches(&talk->came, atomic_load(&talk->n_sent));
+    assert_false(was_read_here(talk));
+    talk_end(talk);
+}

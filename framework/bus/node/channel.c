@@ -631,6 +631,16 @@ int ls_channel_attend(ls_channel *channel, ls_cond *cond, ls_mutex *mutex,
                       deadline);
 }
 
+bool ls_channel_borrow(ls_channel *channel)
+{
+    return turns_borrow(channel->node);
+}
+
+void ls_channel_give_back(ls_channel *channel)
+{
+    turns_give_back(channel->node);
+}
+
 int ls_channel_send_two(ls_channel *channel, uint32_t to, const void *head,
                         size_t head_size, const void *data, size_t size)
 {

@@ -220,6 +220,9 @@ static int open_transport(transport **out,
     t->max_message_bytes = options->max_message_bytes;
     t->linger_ms = options->linger_ms;
     t->allowed = SIZE_MAX;
+    atomic_init(&t->left_at, LS_NOW);
+    atomic_init(&t->met_at, LS_NOW);
+    atomic_init(&t->rests_until, LS_NOW);
     t->epoll = t->stand_by = t->wake = -1;
     int status = ls_mutex_init(&t->base.lock, options->runtime);
     if (status != LS_OK) {
@@ -255,6 +258,56 @@ static void wake(transport *base)
     (void)written;
 }
 
+static int lend_bell(transport *base, ls_memory *memory)
+{
+    return ls_memory_set_bell(memory, zmq_of(base)->wake, NULL, NULL);
+}
+
+/* Lock held. */
+static void look(struct zmq_transport *t, int64_t now)
+{
+    int events = 0;
+    size_t size = sizeof events;
+    t->looked_at = now;
+    atomic_store(&t->unlooked, false);
+    if (t->xpub != NULL &&
+        zmq_getsockopt(t->xpub, ZMQ_EVENTS, &events, &size) == 0 &&
+        (events & ZMQ_POLLIN) != 0 && !atomic_exchange(&t->xpub_readable, true))
+        wake(&t->base);
+}
+
+/* To who polls, which is woken if it rests for longer. */
+static void leave_look(struct zmq_transport *t, int64_t now)
+{
+    atomic_store(&t->left_at, now);
+    atomic_store(&t->unlooked, true);
+    const int64_t rests_until = atomic_load(&t->rests_until);
+    if (rests_until != LS_NOW)
+        atomic_store(&t->met_at, now);
+    if (rests_until > now + LOOK_LATER_NS)
+        wake(&t->base);
+}
+
+/* Lock held, after every call on the XPUB. */
+static void look_for_subscriptions(struct zmq_transport *t)
+{
+    const int64_t now = ls_now(t->base.runtime);
+    if (now - t->looked_at >= LOOK_EVERY_NS)
+        look(t, now);
+    else if (!atomic_load(&t->unlooked))
+        leave_look(t, now);
+}
+
+/* What was left, before nobody polls for a while. */
+static void look_at_last(struct zmq_transport *t)
+{
+    if (!atomic_load(&t->unlooked))
+        return;
+    transport_lock(&t->base);
+    look(t, ls_now(t->base.runtime));
+    transport_unlock(&t->base);
+}
+
 static bool lend(transport *base, bool lent, int64_t next)
 {
     struct zmq_transport *t = zmq_of(base);
@@ -268,37 +321,12 @@ static bool lend(transport *base, bool lent, int64_t next)
     assert(failed == 0);
     (void)failed;
     t->lent = lent;
+    atomic_store(&t->rests_until, lent ? LS_NOW : t->stands_until);
+    if (!lent)
+        look_at_last(t);
     if (!lent && transport_zmq_due(t, next) < t->stands_until)
         wake(base);
     return true;
-}
-
-static int lend_bell(transport *base, ls_memory *memory)
-{
-    return ls_memory_set_bell(memory, zmq_of(base)->wake, NULL, NULL);
-}
-
-static void look(struct zmq_transport *t)
-{
-    int events = 0;
-    size_t size = sizeof events;
-    if (t->xpub != NULL &&
-        zmq_getsockopt(t->xpub, ZMQ_EVENTS, &events, &size) == 0 &&
-        (events & ZMQ_POLLIN) != 0 && !atomic_exchange(&t->xpub_readable, true))
-        wake(&t->base);
-}
-
-/* Lock held, after every call on the XPUB. */
-static void look_for_subscriptions(struct zmq_transport *t)
-{
-    const int64_t now = ls_now(t->base.runtime);
-    if (now - t->looked_at < LOOK_EVERY_NS) {
-        if (!atomic_exchange(&t->unlooked, true))
-            wake(&t->base);
-        return;
-    }
-    t->looked_at = now;
-    look(t);
 }
 
 /* What one connection has not read beyond the mark it misses: the others must

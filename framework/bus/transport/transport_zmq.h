@@ -8,7 +8,11 @@
 
 #include "transport.h"
 
+/* A publish looks for subscriptions if none did for so long; for the others
+ * whoever polls looks so much later, and does not rest for longer after such a
+ * one: to be woken for each would cost more. */
 #define LOOK_EVERY_NS LS_NS_PER_MS
+#define LOOK_LATER_NS (2 * LS_NS_PER_MS)
 
 /* A connection that somebody made to this node, known since it subscribed. */
 struct zmq_inbound {
@@ -59,13 +63,15 @@ struct zmq_transport {
     bool lent;      /* somebody does; of who polls */
     int64_t stands_until; /* the bus thread, meanwhile */
     int wake;
-    atomic_bool woken;         /* a wake is under way */
-    int64_t looked_at;         /* for subscriptions, by a publisher; locked */
-    int64_t read_at;           /* by the bus thread */
-    atomic_bool unlooked;      /* published since, and nobody looked */
-    atomic_bool xpub_readable; /* seen by a publisher */
-    struct zmq_link *dirty;    /* links to be read before waiting */
-    struct zmq_probe *probes;  /* under way, oldest first */
+    atomic_bool woken;        /* a wake is under way */
+    int64_t looked_at;        /* for subscriptions, by a publisher; locked */
+    atomic_bool unlooked;     /* published since, and nobody looked */
+    _Atomic(int64_t) left_at; /* when the first left that to who polls */
+    _Atomic(int64_t) met_at;  /* when such a one last met it at rest */
+    _Atomic(int64_t) rests_until; /* who polls; LS_NOW: it does not rest */
+    atomic_bool xpub_readable;    /* seen by a publisher */
+    struct zmq_link *dirty;       /* links to be read before waiting */
+    struct zmq_probe *probes;     /* under way, oldest first */
     size_t max_message_bytes;
     int linger_ms;
     struct zmq_transport *next_inproc; /* see transport_zmq_context.c */

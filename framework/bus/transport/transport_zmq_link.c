@@ -288,7 +288,6 @@ static void read_subscriptions(struct zmq_transport *t,
                                const struct transport_events *events,
                                void *self)
 {
-    t->read_at = ls_now(t->base.runtime);
     transport_lock(&t->base);
     atomic_store(&t->unlooked, false);
     atomic_store(&t->xpub_readable, false);
@@ -320,21 +319,27 @@ static void tell_refused(struct zmq_transport *t,
             self, &(struct transport_refusal){.who = who, .why = why, .n = n});
 }
 
+/* When who polls looks for subscriptions, if nobody has. */
+static int64_t looks_at(const struct zmq_transport *t)
+{
+    return atomic_load(&t->left_at) + LOOK_LATER_NS;
+}
+
 int64_t transport_zmq_due(const struct zmq_transport *t, int64_t deadline)
 {
     const int64_t due = transport_zmq_probes_due(t);
     deadline = due < deadline ? due : deadline;
     if (t->dirty != NULL || atomic_load(&t->xpub_readable))
         return LS_NOW;
-    const int64_t soon = t->read_at + 2 * LOOK_EVERY_NS;
-    return atomic_load(&t->unlooked) && soon < deadline ? soon : deadline;
+    if (!atomic_load(&t->unlooked))
+        return deadline;
+    return looks_at(t) < deadline ? looks_at(t) : deadline;
 }
 
-static int wait_ms(const struct zmq_transport *t, int64_t deadline)
+static int wait_ms(int64_t now, int64_t deadline)
 {
     if (deadline == LS_FOREVER)
         return -1;
-    const int64_t now = ls_now(t->base.runtime);
     if (deadline <= now)
         return 0;
     const int64_t left = deadline - now;
@@ -346,8 +351,13 @@ static int await(struct zmq_transport *t, int64_t deadline,
                  const struct transport_events *events, void *self,
                  struct epoll_event ready[MAX_READY])
 {
+    const int64_t now = ls_now(t->base.runtime);
+    const int64_t paced = atomic_load(&t->met_at) + LOOK_LATER_NS;
+    if (paced > now && paced < deadline)
+        deadline = paced;
+    atomic_store(&t->rests_until, deadline);
     const int64_t until = transport_zmq_due(t, deadline);
-    const int ms = wait_ms(t, until);
+    const int ms = wait_ms(now, until);
     if (ms == 0)
         return epoll_wait(t->epoll, ready, MAX_READY, 0);
     const bool lent = t->lent;
@@ -360,6 +370,7 @@ static int await(struct zmq_transport *t, int64_t deadline,
     const int n = epoll_wait(stands_by ? t->stand_by : t->epoll, ready,
                              MAX_READY, waits ? ms : 0);
     (void)transport_rests(events, self, false);
+    atomic_store(&t->rests_until, LS_NOW); /* who polls: not before */
     /* Not before it has the turn: what is ready now may be gone by then. */
     return stands_by && n > 0 ? epoll_wait(t->epoll, ready, MAX_READY, 0) : n;
 }
@@ -369,10 +380,9 @@ bool transport_zmq_poll(transport *base, int64_t deadline,
 {
     struct zmq_transport *t = zmq_of(base);
     struct epoll_event ready[MAX_READY];
-    const bool unlooked = atomic_load(&t->unlooked);
     bool monitored = false;
     const int n = await(t, deadline, events, self, ready);
-    if (unlooked && ls_now(t->base.runtime) - t->read_at >= 2 * LOOK_EVERY_NS)
+    if (atomic_load(&t->unlooked) && ls_now(t->base.runtime) >= looks_at(t))
         atomic_store(&t->xpub_readable, true);
     for (int i = 0; i < n; i++) {
         void *what = ready[i].data.ptr;

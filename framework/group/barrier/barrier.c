@@ -58,6 +58,7 @@ struct ls_barrier {
     uint16_t trace_name;
     bool withdrawn; /* taken down: it said so, and says no more */
     bool waiting;
+    bool borrows;         /* the waiter has the turn of the bus thread */
     bool repeated;        /* what is answered now had been asked before */
     int64_t sleeps_until; /* while waiting */
     bool closed;          /* the node stops */
@@ -687,6 +688,19 @@ static bool is_woken(void *self)
     return atomic_exchange(&barrier->woken, false);
 }
 
+static void borrow(ls_barrier *barrier)
+{
+    barrier->borrows = !ls_channel_is_near(barrier->channel) &&
+                       ls_channel_borrow(barrier->channel);
+}
+
+static void give_back(ls_barrier *barrier)
+{
+    if (barrier->borrows)
+        ls_channel_give_back(barrier->channel);
+    barrier->borrows = false;
+}
+
 /* Until somebody wakes the waiter, or what it waits for comes. The mutex is let
  * go of meanwhile. */
 static int sleep_until(ls_barrier *barrier, int64_t until)
@@ -694,6 +708,7 @@ static int sleep_until(ls_barrier *barrier, int64_t until)
     if (!ls_channel_is_near(barrier->channel))
         return ls_channel_attend(barrier->channel, &barrier->ended,
                                  &barrier->mutex, is_woken, until);
+    give_back(barrier);
     ls_mutex_unlock(&barrier->mutex);
     const int status = ls_channel_listen(barrier->channel, until);
     ls_mutex_lock(&barrier->mutex);
@@ -767,11 +782,13 @@ static int run_epoch(ls_barrier *barrier, uint32_t flags, int64_t deadline,
     const int64_t now = ls_now(barrier->runtime);
     look_around(barrier, now);
     barrier->waiting = true;
+    borrow(barrier);
     ls_epoch_enter(barrier->epoch, now, deadline, flags);
     const struct ls_trace_record wait = wait_of(barrier, now);
     ls_trace_mark_begin(barrier->mark, &wait);
     send_out(barrier);
     const struct ls_epoch_end *end = wait_for_end(barrier, deadline);
+    give_back(barrier);
     barrier->waiting = false;
     const int64_t left_at = ls_now(barrier->runtime);
     barrier->stats.waited_ns += left_at - now;

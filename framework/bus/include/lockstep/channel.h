@@ -120,6 +120,14 @@ LS_MUST_USE LS_API int ls_channel_attend(ls_channel *channel, ls_cond *cond,
                                          ls_mutex *mutex,
                                          bool (*is_over)(void *self),
                                          int64_t deadline);
+/* For who sends, and then calls ls_channel_attend(): take the bus thread's work
+ * over before, so that what is sent does not wake it. Nothing is read until
+ * ls_channel_attend(), so do not wait for anything else, and end it with
+ * ls_channel_give_back() on the same thread. Returns false: the bus thread is
+ * at work, or too little is left of this thread's stack; nothing is to be
+ * ended. */
+LS_MUST_USE LS_API bool ls_channel_borrow(ls_channel *channel);
+LS_API void ls_channel_give_back(ls_channel *channel);
 /* End ls_channel_listen(), or the next one; have ls_channel_attend() ask. */
 LS_API void ls_channel_ring(ls_channel *channel);
 

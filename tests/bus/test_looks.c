@@ -1,0 +1,207 @@
+/* Who publishes may be the one to whom libzmq says that somebody subscribed:
+ * then it, or who polls, has to look. */
+#include <stdlib.h>
+
+#include "test.h"
+#include "transport_fixture.h"
+#include "transport_zmq.h"
+#include "world_fixture.h"
+
+/* A transport, and one who subscribes there. */
+struct looked {
+    transport *transport;
+    struct zmq_transport *t;
+    char endpoint[LS_ENDPOINT_MAX + 1];
+    ls_security *security;
+    void *context, *sub;
+    int n;
+    int64_t rest; /* ns */
+};
+
+static void note_subscribed(void *self, const uint8_t *topic, size_t size,
+                            bool subscribed, const struct speaker *by)
+{
+    struct looked *looked = self;
+    (void)by;
+    if (subscribed && size == 1 && topic[0] == 'x')
+        looked->n++;
+}
+
+static const struct transport_events events = {.subscription = note_subscribed};
+
+static struct looked *looked_start(void)
+{
+    struct looked *looked = calloc(1, sizeof *looked);
+    assert_non_null(looked);
+    assert_ok(ls_security_none(&looked->security));
+    assert_ok(open_transport(&looked->transport, ls_runtime_threads(),
+                             "tcp://127.0.0.1:*", looked->security,
+                             looked->endpoint));
+    looked->t = (struct zmq_transport *)(void *)looked->transport;
+    /* What it does at first is over. */
+    (void)transport_poll(looked->transport, LS_NOW, &events, looked);
+    looked->context = zmq_ctx_new();
+    looked->sub = zmq_socket(looked->context, ZMQ_SUB);
+    return looked;
+}
+
+static void looked_end(struct looked *looked)
+{
+    zmq_close(looked->sub);
+    zmq_ctx_term(looked->context);
+    transport_close(&looked->transport);
+    ls_security_destroy(&looked->security);
+    free(looked);
+}
+
+/* Somebody subscribes: that is met, and not read. */
+static void subscribe(struct looked *looked)
+{
+    zmq_pollitem_t item = {.socket = looked->t->xpub, .events = ZMQ_POLLIN};
+    assert_int_equal(zmq_connect(looked->sub, looked->endpoint), 0);
+    assert_int_equal(zmq_setsockopt(looked->sub, ZMQ_SUBSCRIBE, "x", 1), 0);
+    transport_lock(looked->transport);
+    assert_int_equal(zmq_poll(&item, 1, LONG_MS), 1);
+    transport_unlock(looked->transport);
+}
+
+static void publish(struct looked *looked, bool looks)
+{
+    transport_lock(looked->transport);
+    looked->t->looked_at = looks ? LS_NOW / 2 : ls_now(ls_runtime_threads());
+    assert_ok(transport_publish(looked->transport, "y", 1, NULL, 0));
+    transport_unlock(looked->transport);
+}
+
+static void poll_until_subscribed(struct looked *looked)
+{
+    const int64_t deadline = long_deadline();
+    while (looked->n == 0 && ls_now(ls_runtime_threads()) < deadline)
+        (void)transport_poll(looked->transport, deadline, &events, looked);
+}
+
+TEST(who_publishes_looks_and_wakes_who_polls)
+{
+    struct looked *looked = looked_start();
+    subscribe(looked);
+    publish(looked, true);
+    assert_true(atomic_load(&looked->t->woken));
+    poll_until_subscribed(looked);
+    assert_int_equal(looked->n, 1);
+    looked_end(looked);
+}
+
+TEST(who_polls_looks_before_it_rests_where_one_publishes_after_the_other)
+{
+    struct looked *looked = looked_start();
+    subscribe(looked);
+    publish(looked, false);
+    poll_until_subscribed(looked);
+    assert_int_equal(looked->n, 1);
+    looked_end(looked);
+}
+
+/* As if the bus thread rested for good. */
+static void rest(struct looked *looked)
+{
+    looked->t->stands_by = true;
+    looked->t->stands_until = LS_FOREVER;
+    atomic_store(&looked->t->rests_until, LS_FOREVER);
+}
+
+static bool is_woken(struct looked *looked)
+{
+    return atomic_load(&looked->t->woken);
+}
+
+TEST(who_rests_for_long_is_woken_to_look)
+{
+    struct looked *looked = looked_start();
+    rest(looked);
+    publish(looked, false);
+    assert_true(is_woken(looked));
+    looked_end(looked);
+}
+
+TEST(who_does_not_rest_for_long_is_not_woken)
+{
+    struct looked *looked = looked_start();
+    atomic_store(&looked->t->rests_until,
+                 ls_now(ls_runtime_threads()) + LOOK_LATER_NS);
+    publish(looked, false);
+    assert_false(is_woken(looked));
+    atomic_store(&looked->t->rests_until, LS_FOREVER);
+    publish(looked, false); /* it looks for both */
+    assert_false(is_woken(looked));
+    looked_end(looked);
+}
+
+/* How long who polls rests, at most. */
+static bool note_rest(void *self, bool begins)
+{
+    struct looked *looked = self;
+    if (begins)
+        looked->rest =
+            atomic_load(&looked->t->rests_until) - ls_now(ls_runtime_threads());
+    return false; /* it does not wait */
+}
+
+static int64_t longest_rest(struct looked *looked)
+{
+    static const struct transport_events rests = {
+        .subscription = note_subscribed, .rests = note_rest};
+    looked->rest = -1;
+    while (looked->rest < 0)
+        (void)transport_poll(looked->transport, long_deadline(), &rests,
+                             looked);
+    return looked->rest;
+}
+
+TEST(who_was_met_at_rest_does_not_rest_for_long_for_a_while)
+{
+    struct looked *looked = looked_start();
+    assert_true(longest_rest(looked) > LS_NS_PER_S + LOOK_LATER_NS);
+    publish(looked, false); /* not at rest */
+    assert_true(longest_rest(looked) > LS_NS_PER_S + LOOK_LATER_NS);
+    rest(looked);
+    publish(looked, true);
+    publish(looked, false);
+    assert_true(atomic_load(&looked->t->met_at) != LS_NOW);
+    looked->t->met_at = /* however slow this test is */
+        ls_now(ls_runtime_threads()) + LS_NS_PER_S;
+    assert_true(longest_rest(looked) <= LS_NS_PER_S + LOOK_LATER_NS);
+    looked->t->met_at = ls_now(ls_runtime_threads()) - LOOK_LATER_NS;
+    assert_true(longest_rest(looked) > LS_NS_PER_S + LOOK_LATER_NS);
+    looked_end(looked);
+}
+
+TEST(who_borrows_the_turn_is_not_woken_and_looks_at_the_end)
+{
+    struct looked *looked = looked_start();
+    rest(looked);
+    assert_true(transport_lend(looked->transport, true, LS_FOREVER));
+    publish(looked, false);
+    assert_true(atomic_load(&looked->t->unlooked));
+    (void)transport_lend(looked->transport, false, LS_FOREVER);
+    assert_false(atomic_load(&looked->t->unlooked));
+    assert_false(is_woken(looked)); /* there was nothing */
+    assert_true(transport_lend(looked->transport, true, LS_FOREVER));
+    subscribe(looked);
+    publish(looked, false);
+    assert_false(is_woken(looked));
+    (void)transport_lend(looked->transport, false, LS_FOREVER);
+    assert_true(is_woken(looked));
+    looked_end(looked);
+}
+
+TEST(who_has_its_turn_back_and_rests_on_is_woken_to_look)
+{
+    struct looked *looked = looked_start();
+    rest(looked);
+    assert_true(transport_lend(looked->transport, true, LS_FOREVER));
+    (void)transport_lend(looked->transport, false, LS_FOREVER);
+    assert_false(is_woken(looked));
+    publish(looked, false);
+    assert_true(is_woken(looked));
+    looked_end(looked);
+}
