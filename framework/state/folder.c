@@ -127,6 +127,8 @@ int ls_folder_make(const char *folder)
         if (end == '\0')
             break;
         *at = end;
+        if (status != LS_OK)
+            return ls_error_at(status, "%s", folder);
     }
     return status;
 }
