@@ -83,7 +83,7 @@ static int find_first_threads(void)
         (void)joined;
         /* One that was joined counts until the system has forgotten it. */
         while (tgkill(getpid(), first[n].id, 0) == 0)
-            ;
+            ls_yield_core(ls_runtime_threads());
     }
     ls_mutex_fini(&held);
     return status;
