@@ -217,6 +217,7 @@ END
     talkative 21
     mkdir logs
     echo mine >logs/node-3.log
+    export LS_LOG=error # strangers that look for others are told of otherwise
     run "$LOCKSTEP" run job.yaml --output logs
     [ "$status" -eq 1 ]
     [[ $output != *"node 3: faulty"* ]]
