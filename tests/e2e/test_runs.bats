@@ -248,7 +248,7 @@ nodes:
   - {role: collector, count: 2, on_loss: restart}
 collector: {envs: 2, steps: 8}
 coordinator:
-  iterations: 5
+  iterations: 1000
   batch: 2
   data: {store: files, path_data: mydata}
 evaluator: {episodes: 2}
