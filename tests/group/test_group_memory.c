@@ -2,7 +2,7 @@
  * of it is gone, and what is lent of it never changes under who reads it. */
 #include "lockstep/group.h"
 #include "lockstep/network.h"
-#include "lockstep/simulation.h"
+#include "mesh_node.h"
 #include "test.h"
 
 enum { RANKS = 3, PAUSED = 2, COUNT = 20000, WAIT_MS = 60000 };
@@ -76,25 +76,13 @@ static uint64_t n_lent(struct life *life)
 
 static void begin(struct life *life)
 {
-    static const char *const first = "tcp://127.0.0.1:21500";
     const struct ls_group_options with = {.on_loss = LS_ON_LOSS_GO_ON,
                                           .expected = RANKS,
                                           .grace_ms = 10 * WAIT_MS,
                                           .room = LS_GROUP_ROOM_ALWAYS,
                                           .alloc_bytes = 1 << 20};
-    struct ls_node_options options;
-    char bind[32];
-    ls_node_options_init(&options);
-    (void)snprintf(bind, sizeof bind, "tcp://127.0.0.1:%u",
-                   21500 + life->number);
-    options.id = life->number;
-    options.bind = bind;
-    options.attach = &first;
-    options.n_attach = 1;
-    options.world_size = RANKS;
-    options.start_timeout_ms = WAIT_MS;
-    options.runtime = ls_host_runtime(life->host);
-    MUST(ls_node_create(&life->node, &options) == LS_OK);
+    MUST(mesh_node_create(&life->node, life->host, life->number, RANKS,
+                          WAIT_MS) == LS_OK);
     MUST(ls_group_create(&life->group, life->node, &with) == LS_OK);
     MUST(ls_node_start(life->node) == LS_OK);
 }

@@ -3,7 +3,7 @@
 #include "lockstep/barrier.h"
 #include "lockstep/group.h"
 #include "lockstep/network.h"
-#include "lockstep/simulation.h"
+#include "mesh_node.h"
 #include "test.h"
 
 enum { NODES = 3, LAST = NODES - 1, WAIT_MS = 5000 };
@@ -32,20 +32,8 @@ static struct life lives[NODES];
 
 static void start(struct life *life)
 {
-    static const char *const first = "tcp://127.0.0.1:21500";
-    struct ls_node_options options;
-    char bind[32];
-    ls_node_options_init(&options);
-    (void)snprintf(bind, sizeof bind, "tcp://127.0.0.1:%u",
-                   21500 + life->number);
-    options.id = life->number;
-    options.bind = bind;
-    options.attach = &first;
-    options.n_attach = 1;
-    options.world_size = NODES;
-    options.start_timeout_ms = WAIT_MS;
-    options.runtime = ls_host_runtime(life->host);
-    MUST(ls_node_create(&life->node, &options) == LS_OK);
+    MUST(mesh_node_create(&life->node, life->host, life->number, NODES,
+                          WAIT_MS) == LS_OK);
 }
 
 static void rest_until_meeting(const struct life *life)

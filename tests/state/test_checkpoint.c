@@ -294,19 +294,24 @@ static int odd_load(void *self, ls_blob_source *source)
     return status;
 }
 
-TEST(ops_that_do_not_keep_to_the_size_are_named)
+static void odd_blobs(ls_blobs **out, struct odd *odd)
 {
     static const struct ls_blob_ops ops = {.save = odd_save, .load = odd_load};
+    assert_ok(ls_blobs_create(out));
+    assert_ok(
+        ls_blobs_add(*out, &(struct ls_blob){.name = "odd",
+                                             .form = {LS_BLOB_U8, 1, {10}},
+                                             .ops = &ops,
+                                             .self = odd}));
+}
+
+TEST(ops_that_do_not_keep_to_the_size_are_named)
+{
     struct odd odd = {10, 10, LS_OK};
     struct ls_checkpoint_entry entry;
     ls_blobs *blobs;
     ls_checkpoints *checkpoints = open_one(*state);
-    assert_ok(ls_blobs_create(&blobs));
-    assert_ok(
-        ls_blobs_add(blobs, &(struct ls_blob){.name = "odd",
-                                              .form = {LS_BLOB_U8, 1, {10}},
-                                              .ops = &ops,
-                                              .self = &odd}));
+    odd_blobs(&blobs, &odd);
     assert_ok(ls_checkpoints_write(checkpoints, 1, blobs, &entry));
     odd.writes = 9;
     assert_fails(ls_checkpoints_write(checkpoints, 2, blobs, NULL),
@@ -1161,16 +1166,10 @@ TEST(who_does_not_wait_for_what_is_written_behind_loses_nothing)
  * error. */
 TEST(a_blob_that_fails_is_not_written_behind)
 {
-    static const struct ls_blob_ops ops = {.save = odd_save, .load = odd_load};
     struct odd odd = {10, 10, LS_ENOENT};
     ls_blobs *blobs;
     ls_checkpoints *checkpoints = open_one(*state);
-    assert_ok(ls_blobs_create(&blobs));
-    assert_ok(
-        ls_blobs_add(blobs, &(struct ls_blob){.name = "odd",
-                                              .form = {LS_BLOB_U8, 1, {10}},
-                                              .ops = &ops,
-                                              .self = &odd}));
+    odd_blobs(&blobs, &odd);
     assert_fails(ls_checkpoints_write_behind(checkpoints, 1, blobs, 0),
                  LS_ENOENT);
     assert_error_has("odd");
