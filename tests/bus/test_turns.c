@@ -87,6 +87,13 @@ static void send_one(struct talk *talk)
                               ls_node_id(talk->world.at[1].node), "x", 1));
 }
 
+/* More at once would keep the bus thread at work. */
+static void send_until_read(struct talk *talk)
+{
+    send_one(talk);
+    assert_reaches(&talk->came, atomic_load(&talk->n_sent));
+}
+
 static bool never(void *self)
 {
     (void)self;
@@ -122,8 +129,7 @@ static void read_by_who_waits(const char *over)
     assert_reaches(&talk->came, atomic_load(&talk->n_sent));
     /* And by the bus thread again, when nobody waits. */
     for (int i = 0; i < 100; i++) {
-        send_one(talk);
-        assert_reaches(&talk->came, atomic_load(&talk->n_sent));
+        send_until_read(talk);
         assert_false(was_read_here(talk));
     }
     talk_end(talk);
@@ -245,7 +251,7 @@ TEST(a_short_stack_is_not_for_the_work_of_the_bus_thread)
 {
     struct talk *talk = talk_start("inproc", beat_seldom);
     while (!borrows_on(talk, 0)) /* once the bus thread rests */
-        send_one(talk);
+        send_until_read(talk);
     for (int i = 0; i < 20; i++)
         assert_false(borrows_on(talk, 32u << 10));
     assert_reaches(&talk->came, atomic_load(&talk->n_sent));
@@ -256,7 +262,7 @@ TEST(a_short_stack_is_not_for_the_work_of_the_bus_thread)
 static void borrow(struct talk *talk)
 {
     while (!ls_channel_borrow(talk->channel[1]))
-        send_one(talk);
+        send_until_read(talk);
 }
 
 TEST(who_has_borrowed_the_turn_reads_all_that_comes_until_it_is_given_back)
@@ -270,8 +276,7 @@ TEST(who_has_borrowed_the_turn_reads_all_that_comes_until_it_is_given_back)
         assert_ok(attend(talk, was_read_here, long_deadline()));
     }
     ls_channel_give_back(talk->channel[1]);
-    send_one(talk);
-    assert_reaches(&talk->came, atomic_load(&talk->n_sent));
+    send_until_read(talk);
     assert_false(was_read_here(talk));
     talk_end(talk);
 }
