@@ -126,7 +126,7 @@ static void write_here(const ls_checkpoint_step *self, ls_writer *writer,
 static int wait_answer(ls_checkpoint_step *self, struct ask *ask)
 {
     ls_mutex_lock(&self->asker.mutex);
-    struct ls_due due = step_due(self, LS_FOREVER);
+    struct ls_due due = ls_due_at(self->node, LS_FOREVER);
     const int status = step_wait(self, &ask->ended, NULL, &due);
     ls_mutex_unlock(&self->asker.mutex);
     return status == LS_OK ? ask_end(ask) : status;
@@ -255,8 +255,8 @@ static bool waits(const ls_checkpoint_step *self, uint32_t id, bool ends)
 /* Until all of these nodes are there. */
 static int await_all(ls_checkpoint_step *self, bool ends)
 {
-    struct ls_due due = step_due(
-        self, ls_deadline(self->asker.runtime, self->options.timeout_ms));
+    struct ls_due due = ls_due_at(
+        self->node, ls_deadline(self->asker.runtime, self->options.timeout_ms));
     bool all = false;
     int status = LS_OK;
     uint32_t missing = 0;

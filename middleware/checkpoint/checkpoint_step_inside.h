@@ -98,7 +98,6 @@ void step_go_on(ls_checkpoint_step *self);
 /* The same, ready to be saved as this epoch. What cannot be saved fails where
  * it is asked for: so all hear of it. */
 void step_prepare(ls_checkpoint_step *self, int64_t epoch, int64_t stands_at);
-struct ls_due step_due(const ls_checkpoint_step *self, int64_t deadline);
 /* Wait, with the mutex held, until *flag or *other (NULL: nothing else); the
  * run may be cancelled. Errors: that; LS_ETIMEDOUT. */
 LS_MUST_USE int step_wait(ls_checkpoint_step *self, const bool *flag,

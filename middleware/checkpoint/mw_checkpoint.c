@@ -54,13 +54,6 @@ void step_go_on(ls_checkpoint_step *self)
     ls_mutex_unlock(&self->asker.mutex);
 }
 
-struct ls_due step_due(const ls_checkpoint_step *self, int64_t deadline)
-{
-    return (struct ls_due){
-        .at = deadline,
-        .stood_ns = self->node != NULL ? ls_node_stood_ns(self->node) : 0};
-}
-
 int step_wait(ls_checkpoint_step *self, const bool *flag, const bool *other,
               struct ls_due *due)
 {
@@ -72,8 +65,7 @@ int step_wait(ls_checkpoint_step *self, const bool *flag, const bool *other,
         if (status == LS_OK)
             status =
                 ls_cond_wait(&self->asker.cond, &self->asker.mutex, due->at);
-        if (status == LS_ETIMEDOUT && self->node != NULL &&
-            !ls_due_has_passed(self->node, due))
+        if (status == LS_ETIMEDOUT && !ls_due_has_passed(self->node, due))
             status = LS_OK;
     } while (status == LS_OK && flag != NULL);
     return status;
@@ -162,8 +154,8 @@ static int lead_save(ls_checkpoint_step *self, int64_t epoch, enum step_why why)
 /* Until its blobs are copied, or written. */
 static int follow_save(ls_checkpoint_step *self)
 {
-    struct ls_due due = step_due(
-        self, ls_deadline(self->asker.runtime, step_patience_ms(self)));
+    struct ls_due due = ls_due_at(
+        self->node, ls_deadline(self->asker.runtime, step_patience_ms(self)));
     ls_mutex_lock(&self->asker.mutex);
     int status = step_wait(self, &self->released, &self->leader_gone, &due);
     const bool released = self->released;

@@ -342,10 +342,10 @@ static int receive_newest(ls_exchange_receiver *receiver, struct ls_due *due)
 
 int ls_exchange_receive(ls_exchange_receiver *receiver, uint64_t run)
 {
-    struct ls_due due = {
-        .at = ls_deadline(ls_task_runtime(receiver->how.task),
-                          receiver->how.timeout_ms),
-        .stood_ns = ls_node_stood_ns(ls_task_node(receiver->how.task))};
+    struct ls_due due =
+        ls_due_at(ls_task_node(receiver->how.task),
+                  ls_deadline(ls_task_runtime(receiver->how.task),
+                              receiver->how.timeout_ms));
     receiver->run = run;
     const int status = receiver->how.newest ? receive_newest(receiver, &due)
                                             : receive_each(receiver, &due);

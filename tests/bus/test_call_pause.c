@@ -207,8 +207,8 @@ static void due_later(struct net *net)
 {
     open_both(net);
     const ls_node *node = sides[0].node;
-    struct ls_due due = {.at = ls_now(sides[0].runtime) + 10 * LS_NS_PER_S,
-                         .stood_ns = ls_node_stood_ns(node)};
+    struct ls_due due =
+        ls_due_at(node, ls_now(sides[0].runtime) + 10 * LS_NS_PER_S);
     struct ls_due now = {.at = LS_NOW};
     assert_int_equal(due.stood_ns, 0);
     ls_host_pause(sides[0].host);

@@ -443,7 +443,7 @@ static bool is_over(void *self)
 static int wait_for_end(ls_call *call, int64_t deadline)
 {
     ls_rpc *calls = call->calls;
-    struct ls_due due = {deadline, ls_node_stood_ns(calls->node)};
+    struct ls_due due = ls_due_at(calls->node, deadline);
     struct call_wait wait = {calls->waits, &call->changed}, **at;
     int status = LS_OK;
     calls->waits = &wait;

@@ -678,7 +678,7 @@ void ls_channel_wake_at(ls_channel *channel, int64_t at)
 
 int64_t ls_node_stood_ns(const ls_node *node)
 {
-    if (node->transport == NULL || node_check(node) != LS_OK)
+    if (node == NULL || node->transport == NULL || node_check(node) != LS_OK)
         return 0;
     transport_lock(node->transport);
     const int64_t stood =
@@ -687,14 +687,32 @@ int64_t ls_node_stood_ns(const ls_node *node)
     return stood;
 }
 
+static bool is_moment(int64_t at)
+{
+    return at != LS_NOW && at != LS_FOREVER;
+}
+
+struct ls_due ls_due_at(const ls_node *node, int64_t deadline)
+{
+    return (struct ls_due){
+        .at = deadline,
+        .stood_ns = is_moment(deadline) ? ls_node_stood_ns(node) : 0};
+}
+
+void due_put_off(struct ls_due *due, int64_t stood_ns)
+{
+    if (is_moment(due->at))
+        due->at += stood_ns - due->stood_ns;
+    due->stood_ns = stood_ns;
+}
+
 bool ls_due_has_passed(const ls_node *node, struct ls_due *due)
 {
-    const int64_t now = ls_now(node->runtime);
+    const int64_t now =
+        ls_now(node != NULL ? node->runtime : ls_runtime_current());
     if (now < due->at || due->at == LS_NOW)
         return due->at == LS_NOW;
-    const int64_t stood = ls_node_stood_ns(node);
-    due->at += stood - due->stood_ns;
-    due->stood_ns = stood;
+    due_put_off(due, ls_node_stood_ns(node));
     return now >= due->at;
 }
 

@@ -18,6 +18,8 @@ struct channels {
     uint64_t n; /* that ever were */
 };
 
+/* As the node has stood still for so long in all, by now. Any thread. */
+void due_put_off(struct ls_due *due, int64_t stood_ns);
 /* The name of one that is open, or NULL. Any thread. */
 const char *channels_open(ls_node *node);
 void channels_message(ls_node *node, const struct wire_header *header,

@@ -371,12 +371,10 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* What it has stood still itself is not time that the others had. Lock held. */
-static int64_t excused(const ls_node *node, int64_t deadline, int64_t *stood)
+/* Lock held. */
+static int64_t stood_ns(const ls_node *node)
 {
-    const int64_t before = *stood;
-    *stood = membership_stood_ns(&node->world, ls_now(node->runtime));
-    return deadline == LS_NOW ? LS_NOW : deadline + *stood - before;
+    return membership_stood_ns(&node->world, ls_now(node->runtime));
 }
 
 /* Lock held. */
@@ -386,19 +384,18 @@ static int wait_for_members(ls_node *node, int64_t deadline)
     int64_t say_at = node->options.waiting != NULL
                          ? ls_deadline(node->runtime, SAY_MS)
                          : LS_FOREVER;
-    int64_t stood = 0;
+    struct ls_due due = {deadline, stood_ns(node)};
     int status = LS_OK;
-    (void)excused(node, deadline, &stood);
     while (!formed(node) && node->world.fatal == LS_OK &&
            !node_is_stopping(node) && status == LS_OK &&
            ls_node_interrupted(node) == LS_OK) {
-        const int64_t until = earlier(deadline, earlier(look_at, say_at));
+        const int64_t until = earlier(due.at, earlier(look_at, say_at));
         status = ls_cond_wait(&node->changed, transport_mutex(node->transport),
                               until);
         if (status == LS_OK)
             continue;
-        deadline = excused(node, deadline, &stood);
-        if (until == deadline)
+        due_put_off(&due, stood_ns(node));
+        if (until == due.at)
             continue;
         transport_unlock(node->transport);
         status = LS_OK;

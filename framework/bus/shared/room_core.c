@@ -31,26 +31,18 @@ void core_call(struct room_core *core, int wait_ms)
         core->quit = LS_OK;
 }
 
-struct ls_due core_due_at(const struct room_core *core, int64_t deadline)
-{
-    return (struct ls_due){
-        .at = deadline,
-        .stood_ns = core->node != NULL ? ls_node_stood_ns(core->node) : 0};
-}
-
 struct ls_due *core_due(struct room_core *core)
 {
     if (core->due.at == 0)
         core->due =
-            core_due_at(core, ls_deadline(core->runtime, core->wait_ms));
+            ls_due_at(core->node, ls_deadline(core->runtime, core->wait_ms));
     return &core->due;
 }
 
 bool core_is_excused(const struct room_core *core, struct ls_due *due)
 {
     const int64_t at = due->at;
-    return core->node != NULL && !ls_due_has_passed(core->node, due) &&
-           due->at != at;
+    return !ls_due_has_passed(core->node, due) && due->at != at;
 }
 
 void core_begin(struct room_core *core, double cores)

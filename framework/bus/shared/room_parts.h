@@ -8,7 +8,6 @@
 /* room_verdict.c: the epoch no longer ends by itself. Returns its result.
  * why:    LS_OK, or the status with which this member gives it up. */
 int core_verdict(struct room_core *core, uint32_t epoch, int why);
-struct ls_due core_due_at(const struct room_core *core, int64_t deadline);
 /* The operation's. */
 struct ls_due *core_due(struct room_core *core);
 /* Whether that comes later by what this member stood still until now. */

@@ -366,9 +366,9 @@ static int overdue(struct room_core *core, int why, uint64_t awaited,
     const bool leads = leader_of(core) == core->me;
     if (why != LS_OK)
         (void)atomic_fetch_or(&core->told, awaited & ~core_bit(core->me));
-    *due =
-        core_due_at(core, later(ls_now(core->runtime),
-                                leads ? core->grace_ns : 2 * core->grace_ns));
+    *due = ls_due_at(core->node,
+                     later(ls_now(core->runtime),
+                           leads ? core->grace_ns : 2 * core->grace_ns));
     return why != LS_OK ? why : LS_ETIMEDOUT;
 }
 

@@ -719,7 +719,7 @@ static const struct ls_epoch_end *wait_for_end(ls_barrier *barrier,
                                                int64_t deadline)
 {
     const struct ls_epoch_end *end;
-    struct ls_due due = {deadline, ls_node_stood_ns(barrier->node)};
+    struct ls_due due = ls_due_at(barrier->node, deadline);
     while ((end = ls_epoch_end(barrier->epoch)) == NULL) {
         const int64_t ask_at = ls_epoch_wake_at(barrier->epoch);
         barrier->sleeps_until = ask_at < due.at ? ask_at : due.at;

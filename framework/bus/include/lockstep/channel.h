@@ -153,7 +153,8 @@ LS_MUST_USE LS_API int ls_channel_answer(ls_channel *channel, const char *name,
 LS_API void ls_channel_wake_at(ls_channel *channel, int64_t at);
 
 /* How long this node has stood still in all, each time for more than four
- * heartbeats: its process was stopped, as by SIGSTOP, and heard nobody. */
+ * heartbeats: its process was stopped, as by SIGSTOP, and heard nobody. Here
+ * and below, node: NULL: there is none, and 0. */
 LS_API int64_t ls_node_stood_ns(const ls_node *node);
 /* A moment until which a node waits for others. It comes later by as long as
  * the node itself stands still meanwhile. */
@@ -161,6 +162,7 @@ struct ls_due {
     int64_t at;       /* of ls_now() */
     int64_t stood_ns; /* of ls_node_stood_ns(), when that was so */
 };
+LS_API struct ls_due ls_due_at(const ls_node *node, int64_t deadline);
 /* Whether it has passed. If not, `at` may be later than before. */
 LS_API bool ls_due_has_passed(const ls_node *node, struct ls_due *due);
 
