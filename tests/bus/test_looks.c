@@ -143,7 +143,7 @@ static bool note_rest(void *self, bool begins)
     if (begins)
         looked->rest =
             atomic_load(&looked->t->rests_until) - ls_now(ls_runtime_threads());
-    return false; /* it does not wait */
+    return !begins; /* it does not wait */
 }
 
 static int64_t longest_rest(struct looked *looked)

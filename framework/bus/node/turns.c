@@ -4,9 +4,9 @@
  *   was woken itself to read it: so it borrows the turn, and reads.
  * - The turn is borrowed only while the bus thread rests. Who finds that awake
  *   waits to be told what it waits for, or that it rests: under load the bus
- *   thread may not do so for long. Nobody waits for the turn alone but the bus
- *   thread when a timer wakes it, and then whoever has the turn looks after
- *   that timer.
+ *   thread may not do so for long. Nobody waits for the turn alone: when a
+ *   timer wakes the bus thread while that is lent, whoever has it looks after
+ *   the timer, and the bus thread rests on.
  * - It is not borrowed on what is left of a step's stack, if that is less than
  *   the work may need: half of it is what it has needed at most in the tests.
  * - The bus thread rests on: the transport does not wake it for what comes
@@ -30,13 +30,11 @@
 
 int turns_init(struct turns *turns, ls_runtime *runtime)
 {
-    const int status = ls_mutex_init(&turns->lock, runtime);
-    return status == LS_OK ? ls_cond_init(&turns->returned, runtime) : status;
+    return ls_mutex_init(&turns->lock, runtime);
 }
 
 void turns_fini(struct turns *turns)
 {
-    ls_cond_fini(&turns->returned);
     ls_mutex_fini(&turns->lock);
 }
 
@@ -63,23 +61,22 @@ static void let_go(struct turns *turns)
     ls_mutex_unlock(&turns->lock);
 }
 
-static void come_back(struct turns *turns)
+/* Returns false: it is lent. */
+static bool come_back(struct turns *turns)
 {
-    int status = LS_OK;
     ls_mutex_lock(&turns->lock);
-    turns->missed = true;
-    while (turns->state == TURN_LENT && status == LS_OK)
-        status = ls_cond_wait(&turns->returned, &turns->lock, LS_FOREVER);
-    turns->missed = false;
-    turns->state = TURN_OF_BUS;
+    const bool is_free = turns->state != TURN_LENT;
+    if (is_free)
+        turns->state = TURN_OF_BUS;
     ls_mutex_unlock(&turns->lock);
+    return is_free;
 }
 
 bool turns_rest(ls_node *node, bool begins)
 {
     const bool lent = turns_is_borrower(node);
-    if (!begins && !lent)
-        come_back(&node->turns);
+    if (!begins && !lent && !come_back(&node->turns))
+        return false;
     const bool rests = rings_rest(node, begins);
     if (begins && !lent)
         let_go(&node->turns);
@@ -120,8 +117,6 @@ void turns_give_back(ls_node *node)
     (void)transport_lend(node->transport, false,
                          is_quiet ? node->loop.next : LS_NOW);
     set_free(turns);
-    if (turns->missed)
-        ls_cond_signal(&turns->returned);
     ls_mutex_unlock(&turns->lock);
 }
 

@@ -12,10 +12,8 @@
 /* Of turns.c alone. */
 struct turns {
     ls_mutex lock;
-    ls_cond returned;
     enum { TURN_OF_BUS, TURN_FREE, TURN_LENT } state; /* under lock */
     ls_cond *next;    /* the same: of who may read next; NULL: nobody waits */
-    bool missed;      /* the same: the bus thread waits for it */
     atomic_bool lent; /* the state, for who rings */
     _Atomic(const void *) borrower; /* ls_thread_here() */
 };
@@ -25,7 +23,7 @@ void turns_fini(struct turns *turns);
 
 /* The bus thread, or who has borrowed the turn, is about to wait, or has
  * waited: the bus thread lets go of the turn meanwhile. Returns whether to wait
- * at all. */
+ * at all; or whether the caller has the turn now: if not, it waits on. */
 bool turns_rest(ls_node *node, bool begins);
 /* Whether the caller has borrowed it. */
 bool turns_is_borrower(const ls_node *node);

@@ -205,22 +205,30 @@ static bool anything(const struct sim_transport *t)
            t->n_answers != 0;
 }
 
-static bool poll_transport(transport *base, int64_t deadline,
-                           const struct transport_events *events, void *self)
+static void await(struct sim_transport *t, bool lent, int64_t deadline)
 {
-    struct sim_transport *t = sim_of(base);
     int status = LS_OK;
-    const bool lent = t->lent; /* to the caller */
-    if (!lent)
-        t->stands_until = deadline;
-    if (!transport_rests(events, self, true))
-        deadline = LS_NOW;
     ls_mutex_lock(&t->lock);
     while ((lent != t->lent || !anything(t)) && status == LS_OK)
         status = ls_cond_wait(&t->came, &t->lock, deadline);
     t->woken = false;
     ls_mutex_unlock(&t->lock);
-    (void)transport_rests(events, self, false);
+}
+
+static bool poll_transport(transport *base, int64_t deadline,
+                           const struct transport_events *events, void *self)
+{
+    struct sim_transport *t = sim_of(base);
+    const bool lent = t->lent; /* to the caller */
+    if (!lent)
+        t->stands_until = deadline;
+    if (!transport_rests(events, self, true))
+        deadline = LS_NOW;
+    await(t, lent, deadline);
+    if (!lent) /* where another has the turn: until it gives that back */
+        t->stands_until = LS_FOREVER;
+    while (!transport_rests(events, self, false))
+        await(t, lent, LS_FOREVER);
     if (t->notices != NULL)
         read_notices(t, events, self);
     if (t->n_answers != 0)

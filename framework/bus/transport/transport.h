@@ -61,8 +61,9 @@ struct transport_events {
                    enum transport_probed answer);
     /* Somebody connected here and was refused, or cut off. Lock not held. */
     void (*refused)(void *self, const struct transport_refusal *refusal);
-    /* It is about to wait, or has waited. Returns whether to wait at all. Lock
-     * not held. NULL: to wait. */
+    /* It is about to wait, or has waited. Returns whether to wait at all; or
+     * whether it is the caller's turn now: if not, another thread polls, and it
+     * waits on. Lock not held. NULL: to wait, and it is. */
     bool (*rests)(void *self, bool begins);
 };
 static inline bool transport_rests(const struct transport_events *events,

@@ -223,6 +223,8 @@ static int open_transport(transport **out,
     atomic_init(&t->left_at, LS_NOW);
     atomic_init(&t->met_at, LS_NOW);
     atomic_init(&t->rests_until, LS_NOW);
+    atomic_init(&t->stands_until, LS_NOW);
+    atomic_init(&t->due, LS_FOREVER);
     t->epoll = t->stand_by = t->wake = -1;
     int status = ls_mutex_init(&t->base.lock, options->runtime);
     if (status != LS_OK) {
@@ -321,10 +323,13 @@ static bool lend(transport *base, bool lent, int64_t next)
     assert(failed == 0);
     (void)failed;
     t->lent = lent;
-    atomic_store(&t->rests_until, lent ? LS_NOW : t->stands_until);
-    if (!lent)
-        look_at_last(t);
-    if (!lent && transport_zmq_due(t, next) < t->stands_until)
+    atomic_store(&t->rests_until,
+                 lent ? LS_NOW : atomic_load(&t->stands_until));
+    if (lent)
+        return true;
+    look_at_last(t);
+    atomic_store(&t->due, transport_zmq_due(t, next));
+    if (atomic_load(&t->due) < atomic_load(&t->stands_until))
         wake(base);
     return true;
 }

@@ -61,7 +61,8 @@ struct zmq_transport {
                      * which costs it a system call each time */
     bool stands_by; /* it does, or has last; else it waits for all itself */
     bool lent;      /* somebody does; of who polls */
-    int64_t stands_until; /* the bus thread, meanwhile */
+    _Atomic(int64_t) stands_until; /* the bus thread, meanwhile */
+    _Atomic(int64_t) due; /* when whoever has the turn is to look next */
     int wake;
     atomic_bool woken;        /* a wake is under way */
     int64_t looked_at;        /* for subscriptions, by a publisher; locked */

@@ -19,6 +19,7 @@
 /* What was taken back leaves in so long, or nobody is there: libzmq dials who
  * has gone until this is over, to say again what else was subscribed. */
 #define TAKE_BACK_MS 20
+#define STAND_ON_NS  (20 * LS_NS_PER_MS)
 
 /* ---- links ------------------------------------------------------------- */
 
@@ -347,12 +348,36 @@ static int wait_ms(int64_t now, int64_t deadline)
     return ms > 60000 ? 60000 : (int)ms;
 }
 
+/* A timer has woken the bus thread, and another thread polls, which looks after
+ * it: stand by until the next one, or until woken as the turn is given back. To
+ * be woken each time costs more than to look once more, when the other has set
+ * the next. Who gives the turn back before it can see until when does not wake
+ * it. */
+static int stand_on(struct zmq_transport *t,
+                    const struct transport_events *events, void *self,
+                    struct epoll_event ready[MAX_READY])
+{
+    int n = 0;
+    do {
+        const int64_t now = ls_now(t->base.runtime);
+        const int64_t due = atomic_load(&t->due);
+        const int64_t until = due > now ? due : now + STAND_ON_NS;
+        atomic_store(&t->stands_until, until);
+        if (transport_rests(events, self, false))
+            return n;
+        n = epoll_wait(t->stand_by, ready, MAX_READY, wait_ms(now, until));
+    } while (!transport_rests(events, self, false));
+    return n;
+}
+
 static int await(struct zmq_transport *t, int64_t deadline,
                  const struct transport_events *events, void *self,
                  struct epoll_event ready[MAX_READY])
 {
     const int64_t now = ls_now(t->base.runtime);
     const int64_t paced = atomic_load(&t->met_at) + LOOK_LATER_NS;
+    if (t->lent)
+        atomic_store(&t->due, deadline);
     if (paced > now && paced < deadline)
         deadline = paced;
     atomic_store(&t->rests_until, deadline);
@@ -363,13 +388,14 @@ static int await(struct zmq_transport *t, int64_t deadline,
     const bool lent = t->lent;
     if (!lent) {
         t->stands_by = t->lends;
-        t->stands_until = until;
+        atomic_store(&t->stands_until, until);
     }
     const bool stands_by = !lent && t->stands_by;
     const bool waits = transport_rests(events, self, true);
-    const int n = epoll_wait(stands_by ? t->stand_by : t->epoll, ready,
-                             MAX_READY, waits ? ms : 0);
-    (void)transport_rests(events, self, false);
+    int n = epoll_wait(stands_by ? t->stand_by : t->epoll, ready, MAX_READY,
+                       waits ? ms : 0);
+    if (!transport_rests(events, self, false))
+        n = stand_on(t, events, self, ready);
     atomic_store(&t->rests_until, LS_NOW); /* who polls: not before */
     /* Not before it has the turn: what is ready now may be gone by then. */
     return stands_by && n > 0 ? epoll_wait(t->epoll, ready, MAX_READY, 0) : n;

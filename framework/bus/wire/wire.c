@@ -1,7 +1,5 @@
 #include "wire.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -29,9 +27,15 @@ size_t wire_topic_event(uint8_t *out, const char *event)
 
 size_t wire_topic_inbox(uint8_t *out, uint32_t id)
 {
-    return (size_t)snprintf((char *)out, WIRE_TOPIC_MAX, "%c%" PRIu32,
-                            WIRE_INBOX, id) +
-           1;
+    /* For each message: what snprintf() takes for it can be seen. */
+    size_t digits = 1;
+    for (uint32_t rest = id; rest >= 10; rest /= 10)
+        digits++;
+    out[0] = WIRE_INBOX;
+    for (size_t i = digits; i > 0; i--, id /= 10)
+        out[i] = (uint8_t)('0' + id % 10);
+    out[digits + 1] = '\0';
+    return digits + 2;
 }
 
 size_t wire_topic_inboxes(uint8_t *out)
