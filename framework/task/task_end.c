@@ -78,6 +78,8 @@ void ls_task_fail(ls_task *task, int status)
 void ls_task_cancel(ls_task *task, int status, const char *text)
 {
     struct ls_failure failure = {.status = status < 0 ? status : LS_ECANCELED};
+    if (ls_forked_since(task->forks))
+        return;
     (void)snprintf(failure.text, sizeof failure.text, "%s",
                    text != NULL ? text : ls_status_sentence(failure.status));
     end_with(task, &failure);
@@ -163,6 +165,8 @@ int ls_task_on_cancel(ls_task *task, ls_cancel_fn *fn, void *self)
 {
     struct ending *ending = &task->ending;
     int status = LS_OK;
+    if (ls_forked_since(task->forks))
+        return ls_forked_error("this task");
     ls_mutex_lock(&ending->waking);
     if (fn != NULL) {
         status = watch(ending, fn, self);

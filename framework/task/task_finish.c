@@ -91,6 +91,8 @@ int ls_finish_tell_at_end(ls_task *task)
 void ls_task_finish(ls_task *task)
 {
     const uint64_t run = atomic_load(&task->run);
+    if (ls_forked_since(task->forks))
+        return;
     raise_to(&task->finished, run);
     /* The end of the run tries again, and reports it. */
     if (tell_once(task, run) < 0)
@@ -101,6 +103,8 @@ void ls_task_finish(ls_task *task)
 void ls_task_finish_here(ls_task *task)
 {
     const uint64_t run = atomic_load(&task->run);
+    if (ls_forked_since(task->forks))
+        return;
     raise_to(&task->told, run);
     raise_to(&task->finished, run);
 }

@@ -182,10 +182,15 @@ static void end(ls_task *task, bool ran)
     atomic_store(&task->running, false);
 }
 
+static int check_forks(const ls_task *task)
+{
+    return ls_forked_since(task->forks) ? ls_forked_error("this task") : LS_OK;
+}
+
 static int take(ls_task *task)
 {
-    if (ls_forked_since(task->forks))
-        return ls_forked_error("this task");
+    if (check_forks(task) != LS_OK)
+        return LS_ESTATE;
     if (atomic_exchange(&task->running, true))
         return ls_error(LS_ESTATE, "task: it is running already");
     task->pipeline.outcome.status = LS_OK;
@@ -216,6 +221,8 @@ int ls_task_run(ls_task *task, uint64_t n_iterations)
 int ls_task_forward(ls_task *task)
 {
     struct ls_failure *outcome = &task->pipeline.outcome;
+    if (check_forks(task) != LS_OK)
+        return LS_ESTATE;
     if (task->hand == HAND_FORWARD)
         return ls_error(LS_ESTATE, "task: forward again, and not backward");
     if (task->hand == HAND_NONE) {
@@ -240,6 +247,8 @@ int ls_task_forward(ls_task *task)
 
 int ls_task_backward(ls_task *task)
 {
+    if (check_forks(task) != LS_OK)
+        return LS_ESTATE;
     if (task->hand != HAND_FORWARD)
         return ls_error(LS_ESTATE, "task: backward, and not forward before");
     const char *step = ls_log_step();
@@ -251,6 +260,8 @@ int ls_task_backward(ls_task *task)
 
 int ls_task_end(ls_task *task)
 {
+    if (check_forks(task) != LS_OK)
+        return LS_ESTATE;
     if (task->hand == HAND_NONE)
         return ls_error(LS_ESTATE, "task: no run that was begun by hand");
     if (task->hand == HAND_FORWARD) {

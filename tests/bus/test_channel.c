@@ -367,6 +367,19 @@ TEST(the_last_time_that_was_set_counts)
     talk_end(talk);
 }
 
+TEST(a_channel_without_an_op_for_timers_has_none)
+{
+    static const struct ls_channel_ops timeless = {.message = on_message};
+    struct talk *talk = talk_start(1, LS_TOPOLOGY_MESH);
+    struct end *end = &talk->ends[0];
+    ls_channel *channel;
+    assert_ok(ls_channel_open(&channel, end->node, "timeless", &timeless, end));
+    ls_channel_wake_at(channel, LS_NOW);
+    assert_true(channels_tick(end->node, LS_NOW + 1) == LS_FOREVER);
+    ls_channel_close(&channel);
+    talk_end(talk);
+}
+
 /* ---- the dispatch thread ----------------------------------------------- */
 
 /* What ran on it, in order: 'e' for an event, else what was asked for. */
@@ -439,4 +452,45 @@ TEST(an_op_on_the_dispatch_thread_comes_after_events)
     talk_end(talk);
     counter_fini(&story.n);
     counter_fini(&known);
+}
+
+TEST(a_channel_without_an_op_on_the_dispatch_thread_is_refused_one)
+{
+    struct talk *talk = talk_start(1, LS_TOPOLOGY_MESH);
+    assert_fails(ls_channel_dispatch(talk->ends[0].channel, 'z'), LS_EINVAL);
+    assert_error_has("\"talk\": there is no op `dispatched`");
+    talk_end(talk);
+}
+
+static bool is_never_over(void *self)
+{
+    (void)self;
+    return false;
+}
+
+TEST(on_a_node_that_is_not_open_nobody_is_listened_to)
+{
+    struct ls_node_options options;
+    ls_node *node = NULL;
+    ls_channel *channel;
+    ls_mutex mutex;
+    ls_cond cond;
+    ls_node_options_init(&options);
+    options.bind = "inproc://not-open";
+    assert_ok(ls_node_create(&node, &options));
+    assert_ok(ls_channel_open(&channel, node, "talk", &ops, NULL));
+    assert_ok(ls_mutex_init(&mutex, ls_runtime_threads()));
+    assert_ok(ls_cond_init(&cond, ls_runtime_threads()));
+    assert_ok(ls_channel_listen(channel, LS_FOREVER)); /* nobody is near */
+    assert_false(ls_channel_borrow(channel));
+    ls_mutex_lock(&mutex);
+    assert_int_equal(
+        ls_channel_attend(channel, &cond, &mutex, is_never_over, LS_NOW),
+        LS_ETIMEDOUT);
+    ls_mutex_unlock(&mutex);
+    ls_channel_ring(channel);
+    ls_channel_close(&channel);
+    ls_cond_fini(&cond);
+    ls_mutex_fini(&mutex);
+    assert_ok(ls_node_destroy(&node));
 }

@@ -14,6 +14,7 @@
 static struct {
     ls_node *node;
     ls_task *task;
+    ls_task *by_hand; /* between its halves */
     ls_barrier *barrier;
     ls_rpc *calls;
     void *payload;
@@ -51,7 +52,13 @@ static void ignore_message(void *self, uint32_t from, uint64_t incarnation,
     (void)self, (void)from, (void)incarnation, (void)data, (void)size;
 }
 
-static const struct ls_channel_ops channel_ops = {.message = ignore_message};
+static void ignore_dispatched(void *self, int what)
+{
+    (void)self, (void)what;
+}
+
+static const struct ls_channel_ops channel_ops = {
+    .message = ignore_message, .dispatched = ignore_dispatched};
 
 /* Each line is an exit code of the child, so that a failure says which. */
 #define REFUSED(call)                                                          \
@@ -90,10 +97,31 @@ static void uses_the_node(void)
         _exit(2);
 }
 
-static void uses_the_rest(void)
+static void never_cancelled(void *self, int status)
+{
+    (void)self, (void)status;
+    _exit(11);
+}
+
+static void uses_the_tasks(void)
 {
     REFUSED(ls_task_run(parents.task, 1));
+    REFUSED(ls_task_forward(parents.task));
     REFUSED(ls_task_destroy(&parents.task));
+    REFUSED(ls_task_forward(parents.by_hand));
+    REFUSED(ls_task_backward(parents.by_hand));
+    REFUSED(ls_task_end(parents.by_hand));
+    ls_task_cancel(parents.by_hand, LS_EIO, NULL);
+    REFUSED(ls_task_on_cancel(parents.by_hand, never_cancelled, NULL));
+    ls_task_finish_here(parents.by_hand);
+    ls_task_finish(parents.by_hand);
+    if (ls_task_cancelled(parents.by_hand) != LS_OK ||
+        ls_task_finishing(parents.by_hand))
+        _exit(12);
+}
+
+static void uses_the_rest(void)
+{
     REFUSED(ls_barrier_wait(parents.barrier, 0, LONG_MS, NULL));
     ls_barrier_abort(parents.barrier, LS_ECANCELED);
     REFUSED(ls_barrier_destroy(&parents.barrier));
@@ -130,6 +158,32 @@ static void release(void *data, void *hint)
     n_released++;
 }
 
+static bool is_never_over(void *self)
+{
+    (void)self;
+    return false;
+}
+
+static void waits_on_the_channel(ls_channel *channel)
+{
+    ls_runtime *runtime = ls_runtime_threads();
+    const int64_t deadline = ls_deadline(runtime, LONG_MS);
+    ls_mutex mutex;
+    ls_cond cond;
+    if (ls_mutex_init(&mutex, runtime) != LS_OK ||
+        ls_cond_init(&cond, runtime) != LS_OK)
+        _exit(13);
+    REFUSED(ls_channel_listen(channel, deadline));
+    ls_mutex_lock(&mutex);
+    REFUSED(ls_channel_attend(channel, &cond, &mutex, is_never_over, deadline));
+    ls_mutex_unlock(&mutex);
+    if (ls_channel_borrow(channel))
+        _exit(14);
+    ls_channel_ring(channel);
+    ls_cond_fini(&cond);
+    ls_mutex_fini(&mutex);
+}
+
 static void uses_what_waits(void)
 {
     ls_node *node = parents.node;
@@ -154,6 +208,7 @@ static void uses_what_waits(void)
     REFUSED(ls_channel_answer(channel, "other", 3, "x", 1));
     REFUSED(ls_channel_dispatch(channel, 1));
     ls_channel_wake_at(channel, LS_NOW);
+    waits_on_the_channel(channel);
     ls_channel_close(&channel);
     if (channel != parents.channel)
         _exit(7);
@@ -202,20 +257,27 @@ TEST(a_child_is_refused_and_its_parent_goes_on)
     parents.node = create(&options);
     assert_ok(ls_task_create(&parents.task,
                              &(struct ls_task_options){.node = parents.node}));
+    assert_ok(ls_task_create(&parents.by_hand,
+                             &(struct ls_task_options){.node = parents.node}));
     assert_ok(ls_barrier_create(&parents.barrier, parents.node, NULL));
     assert_ok(ls_rpc_open(&parents.calls, parents.node, NULL));
     assert_ok(ls_node_start(parents.node));
     assert_ok(ls_payload_alloc(&parents.payload, parents.node, 10));
+    assert_ok(ls_task_forward(parents.by_hand));
     in_a_child(uses_the_node);
+    in_a_child(uses_the_tasks);
     in_a_child(uses_the_rest);
     assert_ok(ls_emit(parents.node, "e", NULL, 0));
     assert_ok(ls_barrier_wait(parents.barrier, 0, LONG_MS, NULL));
     assert_ok(ls_task_run(parents.task, 1));
+    assert_ok(ls_task_backward(parents.by_hand));
+    assert_ok(ls_task_end(parents.by_hand));
     memset(parents.payload, 1, 10);
     ls_payload_free(parents.payload, NULL);
     ls_rpc_close(&parents.calls);
     assert_ok(ls_barrier_destroy(&parents.barrier));
     assert_ok(ls_task_destroy(&parents.task));
+    assert_ok(ls_task_destroy(&parents.by_hand));
     assert_ok(ls_node_destroy(&parents.node));
 }
 

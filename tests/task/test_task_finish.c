@@ -1,4 +1,5 @@
 /* Finish: who is told, and what it ends. */
+#include "bus/node_fixture.h"
 #include "team.h"
 #include "test.h"
 
@@ -138,6 +139,55 @@ TEST(a_run_whose_node_has_left_ends_well)
     world_join(&team.world);
     assert_ok(ls_task_run(team.members[0].task, 1));
     team_destroy(&team);
+}
+
+/* The gate of a node whose emits all fail, while *self says so. */
+static int finds_no_room(void *self, const struct ls_emission *emission,
+                         const void **data, size_t *size)
+{
+    const bool *full = self;
+    (void)emission, (void)data, (void)size;
+    return *full ? ls_error(LS_EAGAIN, "no room") : LS_OK;
+}
+
+static bool handles_all(void *self, const struct ls_event *event)
+{
+    (void)self, (void)event;
+    return true;
+}
+
+static int keeps_status(void *self, ls_task *task, int status)
+{
+    (void)task;
+    *(int *)self = status;
+    return LS_OK;
+}
+
+/* Its hooks know, and the next run ends well. */
+TEST(a_run_that_cannot_tell_the_others_fails)
+{
+    bool full = true;
+    int known = LS_OK;
+    const struct ls_event_gate gate = {&full, finds_no_room, handles_all};
+    struct ls_node_options options = usual(1);
+    options.gate = &gate;
+    ls_node *node = create(&options);
+    ls_task *task = NULL;
+    assert_ok(ls_task_create(&task, &(struct ls_task_options){.node = node}));
+    assert_ok(ls_task_use(task, (struct ls_middleware){.fn = does_nothing,
+                                                       .finish = keeps_status,
+                                                       .self = &known}));
+    assert_ok(ls_node_start(node));
+    assert_fails(ls_task_run(task, 1), LS_EAGAIN);
+    assert_error_has("task: the other nodes were not told that the run is "
+                     "finished: no room");
+    assert_int_equal(known, LS_EAGAIN);
+    assert_int_equal(ls_task_iterations(task), 1);
+    full = false;
+    assert_ok(ls_task_run(task, 1));
+    assert_int_equal(known, LS_OK);
+    assert_ok(ls_task_destroy(&task));
+    assert_ok(ls_node_destroy(&node));
 }
 
 /* Node 1 emits a finish of its own making; node 2 says what it made of it. */

@@ -400,8 +400,7 @@ int64_t channels_tick(ls_node *node, int64_t now)
     ls_channel *channel = node->channels.first;
     while (channel != NULL) {
         ls_channel *next = channel->next;
-        if (!channel->closed && channel->ops->timer != NULL &&
-            channel->wake_at <= now) {
+        if (!channel->closed && channel->wake_at <= now) {
             channel->wake_at = LS_FOREVER;
             channel->running++;
             ls_mutex_unlock(&node->router.lock);
@@ -615,11 +614,16 @@ bool ls_channel_is_near(const ls_channel *channel)
 
 int ls_channel_listen(ls_channel *channel, int64_t deadline)
 {
+    const int status = node_check(channel->node);
+    if (status != LS_OK || !lines_any(channel->node)) /* it may not be open */
+        return status;
     return lines_listen(channel->node, &channel->listener, deadline);
 }
 
 void ls_channel_ring(ls_channel *channel)
 {
+    if (node_check(channel->node) != LS_OK)
+        return; /* the parent's */
     lines_ring(channel->node, &channel->listener);
     turns_ring(channel->node);
 }
@@ -627,6 +631,9 @@ void ls_channel_ring(ls_channel *channel)
 int ls_channel_attend(ls_channel *channel, ls_cond *cond, ls_mutex *mutex,
                       bool (*is_over)(void *self), int64_t deadline)
 {
+    const int status = node_check(channel->node);
+    if (status != LS_OK)
+        return status;
     return turns_wait(channel->node, cond, mutex, is_over, channel->self,
                       deadline);
 }
@@ -662,7 +669,7 @@ int ls_channel_answer(ls_channel *channel, const char *name, uint32_t to,
 void ls_channel_wake_at(ls_channel *channel, int64_t at)
 {
     ls_node *node = channel->node;
-    if (node_check(node) != LS_OK)
+    if (channel->ops->timer == NULL || node_check(node) != LS_OK)
         return;
     ls_mutex_lock(&node->router.lock);
     const bool sooner = at < channel->wake_at;
@@ -719,6 +726,10 @@ bool ls_due_has_passed(const ls_node *node, struct ls_due *due)
 int ls_channel_dispatch(ls_channel *channel, int what)
 {
     ls_node *node = channel->node;
+    if (channel->ops->dispatched == NULL)
+        return ls_error(LS_EINVAL,
+                        "channel \"%s\": there is no op `dispatched`",
+                        channel->name);
     if (node_check(node) != LS_OK)
         return LS_ESTATE;
     const bool on_bus = bus_is_current(node);

@@ -149,7 +149,8 @@ LS_MUST_USE LS_API int ls_channel_answer(ls_channel *channel, const char *name,
                                          size_t size);
 
 /* Have ops->timer called at `at` (ls_now() time), or never: LS_FOREVER. A
- * channel has one timer; the last call counts. */
+ * channel has one timer; the last call counts. Without that op it does
+ * nothing. */
 LS_API void ls_channel_wake_at(ls_channel *channel, int64_t at);
 
 /* How long this node has stood still in all, each time for more than four
@@ -168,7 +169,8 @@ LS_API bool ls_due_has_passed(const ls_node *node, struct ls_due *due);
 
 /* Have ops->dispatched called once on the dispatch thread, with `what`. If
  * requested in an op, it runs after the handlers of all earlier events.
- * Errors: LS_ENOMEM; LS_ECLOSED the node has stopped. */
+ * Errors: LS_EINVAL there is no such op; LS_ENOMEM; LS_ECLOSED the node has
+ *         stopped. */
 LS_MUST_USE LS_API int ls_channel_dispatch(ls_channel *channel, int what);
 
 #ifdef __cplusplus
