@@ -163,3 +163,21 @@ TEST(a_gate_is_shown_only_what_can_be_emitted)
     counter_fini(&released);
     counter_fini(&shown);
 }
+
+/* Whether the emit says so, or the event. */
+TEST(a_gate_is_not_shown_the_latest)
+{
+    struct counter shown;
+    counter_init(&shown);
+    const struct ls_event_gate out = {&shown, count_emits, always};
+    ls_node *node = create_gated(1, &out, NULL);
+    assert_ok(ls_node_start(node));
+    assert_ok(ls_emit_with(
+        node,
+        &(struct ls_emission){.event = "a", .delivery = LS_DELIVERY_LATEST}));
+    assert_ok(ls_node_set_delivery(node, "b", LS_DELIVERY_LATEST));
+    assert_ok(ls_emit(node, "b", "x", 1));
+    assert_int_equal(counter_get(&shown), 0);
+    assert_ok(ls_node_destroy(&node));
+    counter_fini(&shown);
+}

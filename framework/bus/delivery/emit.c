@@ -719,11 +719,17 @@ void emit_by(struct emit *e, enum ls_delivery delivery)
     e->wait = !may_miss(e) && e->in->timeout_ms >= 0;
 }
 
+/* As the emit says, or else the event. */
+static enum ls_delivery delivery_wanted(const struct emit *e)
+{
+    return e->in->delivery == LS_DELIVERY_DEFAULT && e->entry != NULL
+               ? e->entry->delivery
+               : e->in->delivery;
+}
+
 static void choose(struct emit *e)
 {
-    enum ls_delivery delivery = e->in->delivery;
-    if (delivery == LS_DELIVERY_DEFAULT)
-        delivery = e->entry->delivery;
+    enum ls_delivery delivery = delivery_wanted(e);
     if (delivery == LS_DELIVERY_DEFAULT ||
         (delivery == LS_DELIVERY_RELIABLE &&
          bus_omits(e->node, BUS_KEEPS, NULL)))
@@ -732,12 +738,12 @@ static void choose(struct emit *e)
 }
 
 /* Show it to the gate, which may have it say something else. */
-static int pass_gate(ls_node *node, struct ls_emission *in)
+static int pass_gate(const struct emit *e, struct ls_emission *in)
 {
-    const struct ls_event_gate *gate = node->options.gate;
+    const struct ls_event_gate *gate = e->node->options.gate;
     const void *data = in->data;
     size_t size = in->size;
-    if (gate == NULL || in->delivery == LS_DELIVERY_LATEST)
+    if (gate == NULL || delivery_wanted(e) == LS_DELIVERY_LATEST)
         return LS_OK;
     const int status = gate->emits(gate->self, in, &data, &size);
     if (status != LS_OK || data == in->data)
@@ -747,7 +753,7 @@ static int pass_gate(ls_node *node, struct ls_emission *in)
     in->release = NULL;
     in->data = data;
     in->size = size;
-    return check_data(node, in);
+    return check_data(e->node, in);
 }
 
 int ls_emit_with(ls_node *node, const struct ls_emission *given)
@@ -757,7 +763,7 @@ int ls_emit_with(ls_node *node, const struct ls_emission *given)
     struct emit e = {.node = node, .in = in};
     int right = check(node, in, &e.entry);
     if (right == LS_OK)
-        right = pass_gate(node, &passed);
+        right = pass_gate(&e, &passed);
     int status = in->release == NULL
                      ? LS_OK
                      : payload_create(&e.payload, in->data, in->size,
