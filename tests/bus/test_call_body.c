@@ -279,6 +279,29 @@ TEST(a_body_beyond_the_bound_is_refused)
     assert_all_released(7);
 }
 
+static int ask_here(void *self, const struct ls_event *event)
+{
+    struct caller_node *at = self;
+    (void)event;
+    return ls_call_ask_body(
+        at->calls,
+        &(struct ls_call_options){.to = 2, .name = "mirror", .body = made(9)},
+        NULL, NULL, NULL);
+}
+
+/* Which may not wait for its answer. */
+TEST(what_a_handler_of_events_gives_with_a_question_is_released)
+{
+    struct call_world *w = two(NULL, "inproc");
+    assert_ok(ls_on(w->at[0].node, "ask", ask_here, &w->at[0]));
+    assert_ok(ls_emit(w->at[0].node, "ask", NULL, 0));
+    assert_fails(ls_wait_for(w->at[0].node, "never", LONG_MS, NULL, NULL),
+                 LS_ESTATE);
+    assert_error_has("do not wait for a call");
+    call_world_end(w);
+    assert_all_released(1);
+}
+
 TEST(what_is_given_is_released_when_nothing_comes_of_it)
 {
     struct call_world *w = two(NULL, "inproc");

@@ -157,6 +157,9 @@ TEST(opening_and_serving_are_refused_when_they_cannot_be)
                  LS_EINVAL);
     assert_fails(ls_rpc_serve(calls, "x", LS_CALL_ANYONE, NULL, NULL),
                  LS_EINVAL);
+    assert_fails(
+        ls_rpc_serve(calls, "x", (enum ls_call_who)2, serve_echo, NULL),
+        LS_EINVAL);
     assert_fails(ls_rpc_serve(calls, "echo", LS_CALL_ANYONE, serve_echo, NULL),
                  LS_EEXIST);
     assert_fails(
@@ -264,7 +267,7 @@ TEST(a_node_that_is_not_on_the_network_calls_nobody)
     struct ls_node_options options;
     ls_node *node = NULL;
     ls_rpc *calls = NULL;
-    ls_call *call = NULL;
+    ls_call *call = (ls_call *)(void *)&call;
     const struct ls_call_options question = {.to = 0, .name = "echo"};
     ls_node_options_init(&options);
     options.bind = "inproc://calls-nobody";

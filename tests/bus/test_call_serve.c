@@ -206,6 +206,14 @@ static int serve_too_much(void *self, ls_request *request)
     return LS_OK;
 }
 
+static int serve_no_data(void *self, ls_request *request)
+{
+    (void)self;
+    if (ls_request_complete(&request, NULL, 3) != LS_EINVAL || request != NULL)
+        abort();
+    return LS_OK;
+}
+
 static int serve_long_failure(void *self, ls_request *request)
 {
     char text[2 * LS_CALL_TEXT_MAX];
@@ -220,15 +228,19 @@ static void serve_limits(struct caller_node *at)
 {
     assert_ok(
         ls_rpc_serve(at->calls, "much", LS_CALL_ANYONE, serve_too_much, at));
+    assert_ok(
+        ls_rpc_serve(at->calls, "none", LS_CALL_ANYONE, serve_no_data, at));
     assert_ok(ls_rpc_serve(at->calls, "long", LS_CALL_ANYONE,
                            serve_long_failure, at));
 }
 
-TEST(too_much_of_an_answer_is_a_failure_that_says_so)
+TEST(an_answer_that_cannot_be_is_a_failure_that_says_so)
 {
     struct call_world *w = call_world_start(2, NULL, serve_limits, NULL);
     assert_fails(ask(&w->at[0], 2, "much", 0), LS_EHANDLER);
     assert_error_has("245761 bytes");
+    assert_fails(ask(&w->at[0], 2, "none", 0), LS_EHANDLER);
+    assert_error_has("3 bytes without data");
     ls_call *call = call_start(&w->at[0], 2, "long", LONG_MS);
     assert_ends(call, LS_CALL_FAILED);
     assert_int_equal(strlen(ls_call_result(call)->text), LS_CALL_TEXT_MAX);

@@ -369,6 +369,10 @@ int ls_rpc_serve(ls_rpc *calls, const char *name, enum ls_call_who who,
     if (fn == NULL)
         return ls_error(LS_EINVAL,
                         "call \"%s\": there is no function to serve it", name);
+    if (who != LS_CALL_ANYONE && who != LS_CALL_MASTER_ONLY)
+        return ls_error(LS_EINVAL,
+                        "call \"%s\": who may call it: there is no %d", name,
+                        (int)who);
     if (ls_forked_since(calls->forks))
         return ls_forked_error("this node");
     struct served *served = calloc(1, sizeof *served);
@@ -458,6 +462,19 @@ int ls_request_complete(ls_request **request, const void *data, size_t size)
     return ls_request_complete_with(request, data, size, &none);
 }
 
+static int check_answer(const void *data, size_t size)
+{
+    if (size > LS_CALL_DATA_MAX)
+        return ls_error(
+            LS_ELIMIT,
+            "the answer has %zu bytes of data, over %d: send more as `body`",
+            size, LS_CALL_DATA_MAX);
+    return data != NULL || size == 0
+               ? LS_OK
+               : ls_error(LS_EINVAL, "the answer has %zu bytes without data",
+                          size);
+}
+
 int ls_request_complete_with(ls_request **request, const void *data,
                              size_t size, const struct ls_body *body)
 {
@@ -469,11 +486,8 @@ int ls_request_complete_with(ls_request **request, const void *data,
     }
     int status = calls_take_given((*request)->calls, &payload,
                                   (*request)->entry.peer, body);
-    if (status == LS_OK && size > LS_CALL_DATA_MAX)
-        status = ls_error(
-            LS_ELIMIT,
-            "the answer has %zu bytes of data, over %d: send more as `body`",
-            size, LS_CALL_DATA_MAX);
+    if (status == LS_OK)
+        status = check_answer(data, size);
     struct call_message message = {.kind = CALL_COMPLETED,
                                    .data = data,
                                    .size = size,

@@ -156,8 +156,8 @@ enum ls_call_who {
 };
 
 /* Serve calls of this name until close. name: copied.
- * Errors: LS_EINVAL the name is not valid for an event, or fn is NULL;
- *         LS_EEXIST the name is served already; LS_ENOMEM. */
+ * Errors: LS_EINVAL the name is not valid for an event, fn is NULL, or there is
+ *         no such `who`; LS_EEXIST the name is served already; LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_rpc_serve(ls_rpc *calls, const char *name,
                                     enum ls_call_who who, ls_request_fn *fn,
                                     void *self);
@@ -183,14 +183,16 @@ LS_API void ls_request_on_cancel(ls_request *request, void (*fn)(void *self),
 LS_API bool ls_request_is_cancelled(const ls_request *request);
 
 /* Answer. The request is freed and *request is NULL, whatever is returned.
- * Errors: LS_ELIMIT too much data, and the caller sees a failure that says so;
- *         LS_ECANCELED the caller no longer waits. Both may be ignored.
- *         LS_ESTATE it came here by fork(2): its answer is the parent's. */
+ * Errors: LS_ELIMIT too much data, LS_EINVAL a size without data: the caller
+ *         sees a failure that says so; LS_ECANCELED the caller no longer waits.
+ *         All may be ignored. LS_ESTATE it came here by fork(2): its answer is
+ * the parent's. */
 LS_API int ls_request_complete(ls_request **request, const void *data,
                                size_t size);
 /* The same with a body, which is given. It is sent after this returns; a caller
- * that cancels or is lost gets no more of it. Errors: also LS_ENOMEM, and
- * LS_ELIMIT 4 GiB or more: the caller sees a failure that says so. */
+ * that cancels or is lost gets no more of it. Errors: also LS_ENOMEM, LS_ELIMIT
+ * 4 GiB or more, and LS_EINVAL a body without data: the caller sees a failure
+ * that says so. */
 LS_API int ls_request_complete_with(ls_request **request, const void *data,
                                     size_t size, const struct ls_body *body);
 /* message: copied, cut at LS_CALL_TEXT_MAX. */
