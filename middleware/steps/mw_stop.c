@@ -78,10 +78,14 @@ static int check(ls_task *task, const struct ls_stop_options *options)
         return ls_error(LS_EINVAL, "a limit is negative; 0 is for none");
     const struct ls_context_type *type =
         ls_context_type_of(ls_task_context(task));
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (fields[i].wanted && ls_field_find(type, fields[i].name) == NULL)
-            return ls_error(LS_EINVAL, "context %s has no field %s to stop by",
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        const struct ls_field *field = ls_field_find(type, fields[i].name);
+        if (fields[i].wanted &&
+            (field == NULL ||
+             (field->type != LS_FIELD_INT && field->type != LS_FIELD_DOUBLE)))
+            return ls_error(LS_EINVAL, "context %s has no number %s to stop by",
                             type->name, fields[i].name);
+    }
     return LS_OK;
 }
 

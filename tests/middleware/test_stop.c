@@ -59,23 +59,40 @@ TEST(the_run_ends_in_the_iteration_that_reaches_a_limit)
     }
 }
 
-TEST(a_limit_on_a_field_that_is_not_there_is_refused)
+static void refuses(const struct ls_context_type *context,
+                    const struct ls_stop_options *options)
 {
-    const struct ls_stop_options bad[] = {
-        {.env_step = 1}, {.train_iter = -1}, {.env_step = -1}};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        ls_task *task;
-        const struct ls_task_options options = {.context =
-                                                    &ls_offline_context_type};
-        assert_ok(ls_task_create(&task, &options));
-        assert_fails(ls_task_use(task, ls_mw_stop(task, &bad[i])), LS_EINVAL);
-        assert_error_has("stop");
-        ls_task_destroy(&task);
+    ls_task *task;
+    assert_ok(
+        ls_task_create(&task, &(struct ls_task_options){.context = context}));
+    assert_fails(ls_task_use(task, ls_mw_stop(task, options)), LS_EINVAL);
+    assert_error_has("stop");
+    ls_task_destroy(&task);
+}
+
+/* It would never end. */
+TEST(a_limit_on_a_number_that_is_not_there_is_refused)
+{
+    static const struct ls_field words[] = {
+        {"total_step", LS_FIELD_INT, .offset = 0, .keep = true},
+        {"env_step", LS_FIELD_TEXT, .offset = 8},
+        {"train_iter", LS_FIELD_TEXT, .offset = 16},
+        {"eval_value", LS_FIELD_TEXT, .offset = 24}};
+    const struct ls_context_type none = {"none", 8, words, 1};
+    const struct ls_context_type texts = {"texts", 32, words, 4};
+    const struct ls_stop_options limits[] = {
+        {.env_step = 1}, {.train_iter = 1}, {.eval_value = 1}};
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        refuses(&none, &limits[i]);
+        refuses(&texts, &limits[i]);
     }
+    refuses(NULL, &(struct ls_stop_options){.train_iter = -1});
+    refuses(NULL, &(struct ls_stop_options){.env_step = -1});
 }
 
 /* Waits, as a step does that waits for others, until the run is cancelled. */
 struct waiter {
+    int signal; /* what its step sends */
     ls_task *task;
     ls_mutex mutex;
     ls_cond woken;
@@ -96,7 +113,7 @@ static int be_interrupted(ls_step *step, void *self)
 {
     (void)step;
     struct waiter *waiter = self;
-    kill(getpid(), SIGINT);
+    kill(getpid(), waiter->signal);
     ls_mutex_lock(&waiter->mutex);
     while (!waiter->cancelled)
         if (ls_cond_wait(&waiter->woken, &waiter->mutex, LS_FOREVER) != LS_OK)
@@ -105,9 +122,9 @@ static int be_interrupted(ls_step *step, void *self)
     return ls_task_cancelled(waiter->task);
 }
 
-TEST(a_signal_cancels_the_run)
+static void cancels(int signal, const char *text)
 {
-    struct waiter waiter = {.cancelled = false};
+    struct waiter waiter = {.signal = signal};
     const struct ls_task_options options = {.runtime = NULL};
     const struct ls_stop_options stop = {.on_signal = true};
     assert_ok(ls_task_create(&waiter.task, &options));
@@ -117,12 +134,18 @@ TEST(a_signal_cancels_the_run)
     ls_task_use(waiter.task, ls_mw_stop(waiter.task, &stop));
     ls_task_use_fn(waiter.task, be_interrupted, &waiter);
     assert_fails(ls_task_run(waiter.task, FOR_EVER), LS_ECANCELED);
-    assert_error_has("SIGINT");
+    assert_error_has(text);
     ls_task_destroy(&waiter.task);
     ls_cond_fini(&waiter.woken);
     ls_mutex_fini(&waiter.mutex);
 
     sigset_t now;
     assert_int_equal(sigprocmask(SIG_BLOCK, NULL, &now), 0);
-    assert_int_equal(sigismember(&now, SIGINT), 0);
+    assert_int_equal(sigismember(&now, signal), 0);
+}
+
+TEST(a_signal_cancels_the_run)
+{
+    cancels(SIGINT, "interrupted (SIGINT)");
+    cancels(SIGTERM, "asked to end (SIGTERM)");
 }
