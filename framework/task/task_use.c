@@ -132,6 +132,10 @@ static int add_wrapper(ls_task *task, const struct ls_middleware *wrapper)
 {
     if (wrapper->fn == NULL)
         return ls_error(LS_EINVAL, "task: a wrapper needs a function");
+    if (wrapper->finish != NULL || wrapper->roles != NULL ||
+        wrapper->lock != NULL)
+        return ls_error(LS_EINVAL, "task: a wrapper has no finish, roles or "
+                                   "lock: they are those of its steps");
     if (atomic_load(&task->running))
         return ls_error(LS_ESTATE,
                         "task: a wrapper cannot be added while the task runs");

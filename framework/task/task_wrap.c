@@ -10,6 +10,7 @@ static int no_memory(const ls_step *step)
 
 int ls_wrap(ls_step *step, const struct ls_middleware *child, ls_wrapped **out)
 {
+    *out = NULL;
     if (child->status < 0)
         return ls_error(child->status, "step %s: %s", step->name, child->error);
     ls_wrapped *wrapped = ls_turn_add(step);

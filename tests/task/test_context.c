@@ -91,7 +91,7 @@ static void assert_refused(const struct ls_field *table, size_t n,
                            const char *word)
 {
     const struct ls_context_type bad = {"bad", sizeof(struct mine), table, n};
-    ls_context *context = NULL;
+    ls_context *context = (ls_context *)(void *)&context;
     assert_fails(ls_context_create(&context, &bad), LS_EINVAL);
     assert_error_has(word);
     assert_null(context);

@@ -29,7 +29,7 @@ TEST(create_refuses_bad_options)
     static const struct ls_context_type bad = {"bad", 8, none, 1};
     const struct ls_task_options options[] = {
         {.n_workers = 1025}, {.stack_bytes = 100}, {.context = &bad}};
-    ls_task *task = NULL;
+    ls_task *task = (ls_task *)(void *)&task;
     assert_fails(ls_task_create(&task, NULL), LS_EINVAL);
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         assert_fails(ls_task_create(&task, &options[i]), LS_EINVAL);
@@ -263,6 +263,33 @@ TEST(wrapper_needs_a_function)
                                                  .wraps = true}));
     ls_task_destroy(&task);
     assert_int_equal(releases, 2);
+}
+
+static int finishes(void *self, ls_task *task, int status)
+{
+    (void)self, (void)task;
+    return status;
+}
+
+/* It would be passed over without a word. */
+TEST(what_a_wrapper_cannot_have_is_refused)
+{
+    int releases = 0;
+    const struct ls_middleware usual = {.fn = calls_below,
+                                        .self = &releases,
+                                        .release = counts_release,
+                                        .wraps = true};
+    struct ls_middleware bad[] = {usual, usual, usual};
+    bad[0].finish = finishes;
+    bad[1].roles = "learner";
+    bad[2].lock = LS_TASK_LOCK;
+    for (int i = 0; i < 3; i++) {
+        ls_task *task = task_plain();
+        assert_fails(ls_task_use(task, bad[i]), LS_EINVAL);
+        assert_error_has("wrapper");
+        assert_int_equal(releases, i + 1);
+        ls_task_destroy(&task);
+    }
 }
 
 TEST(a_wrapper_is_no_part_of_another_step)

@@ -406,5 +406,8 @@ TEST(a_task_that_cannot_be_made_holds_nothing)
         assert_true(strlen(ls_error_text()) > 0 && task == NULL);
     }
     ls_node_interrupt(node, LS_ECANCELED); /* wakes none of them */
+    ls_node_stop(node, LS_OK);
+    assert_fails(ls_task_create(&task, &(struct ls_task_options){.node = node}),
+                 LS_ECLOSED);
     assert_ok(ls_node_destroy(&node));
 }

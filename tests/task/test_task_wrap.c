@@ -17,11 +17,11 @@ struct wrapper {
 static int wraps(ls_step *step, void *self)
 {
     struct wrapper *w = self;
-    ls_wrapped *wrapped = NULL;
+    ls_wrapped *wrapped = (ls_wrapped *)(void *)&wrapped;
     note(w->trace, w->words[0]);
     w->child_status = ls_wrap(step, &w->child, &wrapped);
     if (w->child_status < 0)
-        return w->child_status;
+        return wrapped == NULL ? w->child_status : LS_EINVARIANT;
     note(w->trace, w->words[1]);
     if (w->status < 0)
         return ls_error(w->status, "the wrapper went wrong");

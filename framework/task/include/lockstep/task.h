@@ -91,7 +91,8 @@ struct ls_task_options {
 };
 
 /* out:    own; NULL after an error; give it to ls_task_destroy().
- * Errors: LS_EINVAL options; LS_ENOMEM; those of ls_context_create(). */
+ * Errors: LS_EINVAL options; LS_ENOMEM; those of ls_context_create() and, with
+ *         a node, of ls_on(). */
 LS_MUST_USE LS_API int ls_task_create(ls_task **out,
                                       const struct ls_task_options *options);
 /* Releases all middleware. NULL and a pointer to NULL are fine.
@@ -124,7 +125,8 @@ LS_API struct ls_middleware
 ls_parallel(ls_task *task, const struct ls_middleware *parts, size_t n);
 
 /* A middleware with `wraps` set goes to ls_task_use() directly, and has only
- * fn, which is not NULL, self and release. It decorates every step of the task,
+ * fn, which is not NULL, self and release: with finish, roles or a lock it is
+ * refused with LS_EINVAL. It decorates every step of the task,
  * used before or after it (but not the parts of a serial or parallel one): fn
  * runs in place of the step and calls ls_around_forward() to run the original;
  * ls_yield() works as in any step. The last wrapper is the outermost.
@@ -143,7 +145,7 @@ LS_MUST_USE LS_API int ls_around_back(ls_step *step);
  * backward half, or it has run.
  * child:  borrow: until the iteration ends; its release and finish are not
  *         called. A void one, or one for another role, has no halves.
- * out:    borrow: until the iteration ends.
+ * out:    borrow: until the iteration ends; NULL after an error.
  * Errors: the child's; LS_ENOMEM. */
 typedef struct ls_wrapped ls_wrapped;
 LS_MUST_USE LS_API int ls_wrap(ls_step *step, const struct ls_middleware *child,
