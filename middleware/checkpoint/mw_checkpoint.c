@@ -335,10 +335,14 @@ static int finish(void *arg, ls_task *task, int status)
 
 /* ---- made and taken apart ---------------------------------------------- */
 
+/* What those are told who come too late is no error of the caller, who may yet
+ * look at that of its run. */
 static void release(void *arg)
 {
     ls_checkpoint_step *self = arg;
+    struct ls_failure last;
     int64_t epoch;
+    ls_failure_keep(&last, LS_ECLOSED);
     ls_signal_unwatch(&self->signals);
     if (ls_task_on_cancel(self->task, NULL, self) != LS_OK ||
         ls_task_on_wish(self->task, NULL, self) != LS_OK ||
@@ -365,6 +369,7 @@ static void release(void *arg)
     free(self->waiters);
     free(self->peers);
     free(self);
+    (void)ls_failure_return(&last);
 }
 
 static int check(const ls_checkpoint_step *self)
@@ -511,10 +516,8 @@ static int make(ls_checkpoint_step **out, ls_task *task,
         *out = self;
         return LS_OK;
     }
-    struct ls_failure failure;
-    ls_failure_keep(&failure, status);
     release(self);
-    return ls_failure_return(&failure);
+    return status;
 }
 
 struct ls_middleware

@@ -649,6 +649,27 @@ TEST(one_that_is_cancelled_does_not_wait_for_the_others)
     world_play(&world, 2, cancel_the_leader);
 }
 
+static void be_too_late(struct site *site)
+{
+    site->late_at = site->id == 3 ? 3 : -1;
+    site->late_until = 60 * LS_NS_PER_S; /* thrice the time of a save */
+}
+
+static void give_up_on_one(struct step_world *world)
+{
+    (void)life(world);
+    assert_int_equal(world->sites[0].status, LS_ETIMEDOUT);
+    assert_has(world->sites[0].text, "node 3");
+    assert_string_equal(world->sites[0].kept, "0 1 2");
+}
+
+TEST(one_that_does_not_come_to_a_save_is_named)
+{
+    struct step_world world = {.tune = be_too_late};
+    (void)state;
+    world_play(&world, 1, give_up_on_one);
+}
+
 TEST(or_costs_one_checkpoint)
 {
     struct step_world world = {.tune = fill};
@@ -693,10 +714,22 @@ static int add_one(ls_step *step, void *self)
     return LS_OK;
 }
 
-static int64_t run_alone(struct lonely *lonely, uint64_t n)
+static void begin_alone(struct lonely *lonely)
+{
+    strcpy(lonely->folder, "/tmp/lockstep-step-XXXXXX");
+    assert_non_null(mkdtemp(lonely->folder));
+}
+
+static void end_alone(struct lonely *lonely)
+{
+    char command[128];
+    (void)snprintf(command, sizeof command, "rm -r %s", lonely->folder);
+    assert_int_equal(system(command), 0);
+}
+
+static int try_alone(struct lonely *lonely, uint64_t n, int64_t *epoch)
 {
     const struct ls_task_options options = {.node = NULL};
-    int64_t from;
     lonely->total = 0;
     assert_ok(ls_blobs_create(&lonely->blobs));
     assert_ok(ls_blobs_add(lonely->blobs,
@@ -714,26 +747,69 @@ static int64_t run_alone(struct lonely *lonely, uint64_t n)
                                            .every = 2,
                                            .out = &step})));
     ls_task_use_fn(lonely->task, add_one, lonely);
-    assert_ok(ls_task_run(lonely->task, n));
-    from = ls_checkpoint_epoch(step);
+    const int status = ls_task_run(lonely->task, n);
+    *epoch = ls_checkpoint_epoch(step);
     ls_task_destroy(&lonely->task);
     ls_blobs_destroy(&lonely->blobs);
-    return from;
+    return status;
+}
+
+static int64_t run_alone(struct lonely *lonely, uint64_t n)
+{
+    int64_t epoch;
+    assert_ok(try_alone(lonely, n, &epoch));
+    return epoch;
 }
 
 TEST(a_task_without_a_world_saves_as_well)
 {
     struct lonely lonely = {.total = 0};
     (void)state;
-    strcpy(lonely.folder, "/tmp/lockstep-step-XXXXXX");
-    assert_non_null(mkdtemp(lonely.folder));
+    begin_alone(&lonely);
     assert_int_equal(run_alone(&lonely, 5), 5);
     assert_int_equal(lonely.total, 5);
     assert_int_equal(run_alone(&lonely, 4), 9);
     assert_int_equal(lonely.total, 9);
-    char command[128];
-    (void)snprintf(command, sizeof command, "rm -r %s", lonely.folder);
+    end_alone(&lonely);
+}
+
+/* It ends before any step, and what is there stays. */
+TEST(a_folder_of_another_run_is_refused)
+{
+    struct lonely lonely = {.total = 0};
+    ls_checkpoints *other;
+    int64_t epoch;
+    (void)state;
+    begin_alone(&lonely);
+    assert_int_equal(run_alone(&lonely, 2), 2);
+    assert_ok(ls_checkpoints_open(
+        &other, &(struct ls_checkpoints_options){.folder = lonely.folder,
+                                                 .commits = true}));
+    assert_fails(try_alone(&lonely, 2, &epoch), LS_EAGAIN);
+    assert_error_has(lonely.folder);
+    assert_int_equal(lonely.total, 0);
+    assert_int_equal(epoch, LS_CHECKPOINT_NONE);
+    assert_ok(ls_checkpoints_close(&other));
+    assert_int_equal(run_alone(&lonely, 2), 4);
+    end_alone(&lonely);
+}
+
+TEST(a_run_does_not_begin_anew_where_no_checkpoint_can_be_used)
+{
+    struct lonely lonely = {.total = 0};
+    char command[256];
+    int64_t epoch;
+    (void)state;
+    begin_alone(&lonely);
+    assert_int_equal(run_alone(&lonely, 2), 2);
+    (void)snprintf(command, sizeof command,
+                   "find %s -type f -size +0 -exec truncate -s 10 {} +",
+                   lonely.folder);
     assert_int_equal(system(command), 0);
+    assert_fails(try_alone(&lonely, 2, &epoch), LS_EPROTO);
+    assert_error_has("can be used");
+    assert_int_equal(lonely.total, 0);
+    end_alone(&lonely);
 }
 
 /* It runs until the save that the signal asks for is there. */
