@@ -56,7 +56,7 @@ static void assert_written(ls_writer *writer, const char *bytes, size_t n)
 static void assert_refused(int status, const char *bytes, size_t n,
                            const char *text)
 {
-    ls_document *document = NULL;
+    ls_document *document = (ls_document *)(void *)&document;
     assert_int_equal(ls_document_read(&document, bytes, n, NULL), status);
     assert_null(document);
     assert_error_has(text);
@@ -261,6 +261,19 @@ TEST_WITH(a_writer_goes_32_levels_deep, setup_writer, teardown_writer)
     a_writer_fails_as(writer, LS_ELIMIT, "32 levels");
 }
 
+/* Before a byte of them is read. */
+TEST_WITH(what_is_longer_than_its_form_can_say_is_refused, setup_writer,
+          teardown_writer)
+{
+    ls_writer *const writer = *state;
+    const double one = 1;
+    ls_write_binary(writer, "x", (size_t)UINT32_MAX + 1);
+    a_writer_fails_as(writer, LS_ELIMIT, "the binary is over 4 GiB");
+    ls_writer_clear(writer);
+    ls_write_doubles(writer, &one, SIZE_MAX / 4);
+    a_writer_fails_as(writer, LS_ELIMIT, "the binary is over 4 GiB");
+}
+
 TEST(bytes_that_are_no_value_are_refused)
 {
     assert_refused(LS_EPROTO, "", 0, "missing");
@@ -415,17 +428,20 @@ TEST_WITH(a_value_prints_as_json, setup_writer, teardown_writer)
     ls_writer *const writer = *state;
     ls_write_map(writer, 3);
     ls_write_string(writer, "a\"b\n\x01");
-    ls_write_array(writer, 4);
+    ls_write_array(writer, 6);
     ls_write_double(writer, 1);
     ls_write_double(writer, 0.1);
     ls_write_double(writer, (double)NAN);
+    ls_write_double(writer, (double)INFINITY);
+    ls_write_double(writer, -(double)INFINITY);
     ls_write_nil(writer);
     ls_write_string(writer, "raw");
     ls_write_binary(writer, "123", 3);
     ls_write_string(writer, "n");
     ls_write_int(writer, -5);
     ls_document *document = read_written(writer);
-    static const char json[] = "{\"a\\\"b\\n\\u0001\":[1.0,0.1,\"NaN\",null],"
+    static const char json[] = "{\"a\\\"b\\n\\u0001\":[1.0,0.1,\"NaN\","
+                               "\"Infinity\",\"-Infinity\",null],"
                                "\"raw\":{\"binary\":3},\"n\":-5}";
     char text[128];
     const ls_value *const root = ls_document_root(document);

@@ -2,9 +2,11 @@
 #include "lockstep/crew.h"
 
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "gate.h"
 #include "huge_allocations.h"
+#include "sanitized.h"
 #include "simulated.h"
 #include "test.h"
 
@@ -131,6 +133,33 @@ TEST(without_memory_there_is_none)
     assert_fails(ls_crew_create(&crew, ls_runtime_threads(), too_many / 8,
                                 "crew", note_call, NULL),
                  LS_ENOMEM);
+    assert_null(crew);
+}
+
+TEST(nobody_is_no_crew)
+{
+    ls_crew *crew = (ls_crew *)(void *)&crew;
+    assert_fails(
+        ls_crew_create(&crew, ls_runtime_threads(), 0, "crew", note_call, NULL),
+        LS_EINVAL);
+    assert_null(crew);
+}
+
+/* Those that have begun end. */
+TEST(without_room_for_all_threads_there_is_none)
+{
+    if (SANITIZED)
+        skip(); /* they need the address space themselves */
+    ls_crew *crew = (ls_crew *)(void *)&crew;
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
+    const int status = ls_crew_create(&crew, ls_runtime_threads(), 100, "crew",
+                                      note_call, NULL);
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    assert_int_equal(status, LS_EAGAIN);
+    assert_error_has("crew-");
     assert_null(crew);
 }
 

@@ -61,7 +61,7 @@ static void never_yields(void *arg)
 
 TEST(pool_refuses_stacks_under_4_kib)
 {
-    ls_fiber_pool *pool = NULL;
+    ls_fiber_pool *pool = (ls_fiber_pool *)(void *)&pool;
     assert_fails(ls_fiber_pool_create(&pool, 4095, 0), LS_EINVAL);
     assert_error_has("4095");
     assert_null(pool);
@@ -71,12 +71,12 @@ TEST(pool_refuses_stacks_under_4_kib)
 
 TEST(memory_that_is_not_there_is_an_error)
 {
-    ls_fiber_pool *pool = NULL;
+    ls_fiber_pool *pool = (ls_fiber_pool *)(void *)&pool;
     assert_fails(ls_fiber_pool_create(&pool, SIZE_MAX, 0), LS_ENOMEM);
     assert_null(pool);
 
     pool = pool_of((size_t)1 << 60, 0); /* more than any address space */
-    ls_fiber *fiber = NULL;
+    ls_fiber *fiber = (ls_fiber *)(void *)&fiber;
     assert_fails(ls_fiber_create(&fiber, pool, never_yields, NULL), LS_ENOMEM);
     assert_null(fiber);
     ls_fiber_pool_destroy(&pool);

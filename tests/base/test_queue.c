@@ -241,7 +241,7 @@ TEST(create_refuses_bad_options)
     const struct ls_queue_options good = {.capacity = 1, .item_size = 8};
     struct ls_queue_options options = good;
     ls_runtime *runtime = ls_runtime_threads();
-    ls_queue *queue = NULL;
+    ls_queue *queue = (ls_queue *)(void *)&queue;
     options.capacity = 0;
     assert_fails(ls_queue_create(&queue, runtime, &options), LS_EINVAL);
     options = good;

@@ -299,7 +299,7 @@ TEST(a_run_may_follow_another)
 TEST(small_stacks_are_refused)
 {
     const struct ls_simulation_options options = {.stack_bytes = 100};
-    ls_simulation *simulation = NULL;
+    ls_simulation *simulation = (ls_simulation *)(void *)&simulation;
     assert_fails(ls_simulation_create(&simulation, &options), LS_EINVAL);
     assert_null(simulation);
     ls_simulation_destroy(&simulation);

@@ -154,9 +154,20 @@ TEST(nan_is_the_largest_value)
     assert_true(isnan(summary.quantiles[4]));
 }
 
+TEST(infinities_are_values_as_any)
+{
+    const double values[] = {INFINITY, 1,        -INFINITY,
+                             INFINITY, INFINITY, INFINITY};
+    struct ls_window_summary summary;
+    summarise(6, values, 6, &summary);
+    const double wanted[5] = {-INFINITY, -INFINITY, INFINITY, INFINITY,
+                              INFINITY};
+    assert_quantiles(&summary, wanted);
+}
+
 TEST(a_window_refuses_a_bad_capacity)
 {
-    ls_window *window = NULL;
+    ls_window *window = (ls_window *)(void *)&window;
     assert_fails(ls_window_create(&window, 0), LS_EINVAL);
     assert_fails(ls_window_create(&window, too_many), LS_ENOMEM);
     assert_null(window);
@@ -263,7 +274,7 @@ TEST(a_timer_runs_on_when_units_are_refused)
 
 TEST(a_timer_refuses_a_bad_capacity)
 {
-    ls_timer *timer = NULL;
+    ls_timer *timer = (ls_timer *)(void *)&timer;
     assert_fails(ls_timer_create(&timer, &test_runtime, 0), LS_EINVAL);
     assert_fails(ls_timer_create(&timer, &test_runtime, too_many), LS_ENOMEM);
     assert_null(timer);

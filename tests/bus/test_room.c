@@ -1061,6 +1061,7 @@ TEST(a_room_of_one_is_a_room)
     assert_int_equal(m->status, LS_OK);
     float one[3] = {1, 2, 3};
     assert_ok(ls_room_barrier(m->room, "alone", 0));
+    assert_ok(ls_room_barrier(m->room, NULL, 0)); /* without a name */
     assert_ok(ls_room_all_reduce(m->room, "alone", &mean, one, one, 3, 0));
     assert_true(one[2] == 3.0f);
     stop(&rooms);

@@ -70,7 +70,8 @@ int ls_crew_create(ls_crew **out, ls_runtime *runtime, size_t n,
                    const char *name, ls_crew_fn *fn, void *self)
 {
     *out = NULL;
-    assert(n > 0);
+    if (n == 0)
+        return ls_error(LS_EINVAL, "crew: n must be at least 1");
     ls_crew *crew = calloc(1, sizeof *crew + n * sizeof(struct member));
     if (crew == NULL)
         return ls_error(LS_ENOMEM, "no memory for %zu threads", n);

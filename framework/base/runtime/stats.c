@@ -77,7 +77,7 @@ static double quantile_of(const double *sorted, size_t n, double level)
     const size_t below = (size_t)position;
     const double part = position - (double)below;
     const double low = sorted[below];
-    if (part == 0.0)
+    if (part == 0.0 || low == sorted[below + 1]) /* two infinities, too */
         return low;
     /* From the nearer end, so that rounding never leads past the other. */
     const double high = sorted[below + 1];

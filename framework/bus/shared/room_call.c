@@ -135,11 +135,8 @@ int room_call(ls_room *room, const char *name, const char *kind, uint64_t shape,
     room->has_lent = false;
     room->call.kind = kind;
     room->call.shape = shape;
-    size_t size = strlen(name);
-    if (size > LS_ROOM_NAME_MAX)
-        size = LS_ROOM_NAME_MAX;
-    memcpy(room->call.name, name, size);
-    room->call.name[size] = '\0';
+    (void)snprintf(room->call.name, sizeof room->call.name, "%s",
+                   name != NULL ? name : "");
     core_call(&room->core, wait_ms);
     int status = own_status(room, LS_OK);
     status = status != LS_OK ? core_give_up(&room->core, status)

@@ -18,7 +18,7 @@ typedef void ls_crew_fn(void *self, size_t member);
 /* out:    own; NULL after an error; give it to ls_crew_destroy().
  * n:      members, >= 1.
  * name:   of the threads: "NAME-1", "NAME-2" …; copied.
- * Errors: LS_ENOMEM; LS_EAGAIN no room for a thread. */
+ * Errors: LS_EINVAL n; LS_ENOMEM; LS_EAGAIN no room for a thread. */
 LS_MUST_USE LS_API int ls_crew_create(ls_crew **out, ls_runtime *runtime,
                                       size_t n, const char *name,
                                       ls_crew_fn *fn, void *self);

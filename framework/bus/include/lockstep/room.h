@@ -121,8 +121,9 @@ struct ls_room_fault {
 };
 LS_API void ls_room_fault(const ls_room *room, struct ls_room_fault *out);
 
-/* ---- operations: name: what this is, for errors; the same in all; copied;
- * wait_ms: how long this member waits for the others ---------------------- */
+/* ---- operations: name: what this is, for errors; the same in all; NULL: none;
+ * copied; wait_ms: how long this member waits for the others
+ * ---------------------- */
 
 /* Nobody returns before all have called. */
 LS_MUST_USE LS_API int ls_room_barrier(ls_room *room, const char *name,
