@@ -362,7 +362,7 @@ TEST(a_path_is_checked)
         {.reorder = -1},        {.delay_ns = -1}, {.jitter_ns = -1},
         {.delay_ns = INT64_MAX}};
     struct net net;
-    ls_network *none = NULL;
+    ls_network *none = (ls_network *)(void *)&none;
     net_open(&net, 1, NULL);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_fails(ls_network_create(&none, net.simulation, &wrong[i]),

@@ -56,7 +56,7 @@ TEST(so_many_are_kept_and_the_rest_is_counted)
 {
     struct ls_node_options options = usual(0);
     ls_node *node = started(&options);
-    ls_waiter *waiter = NULL;
+    ls_waiter *waiter = (ls_waiter *)(void *)&waiter;
     int value = 0;
     assert_fails(ls_waiter_create(&waiter, node, "answer", 65537), LS_EINVAL);
     assert_null(waiter);
