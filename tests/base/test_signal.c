@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lockstep/runtime.h"
+#include "sanitized.h"
 #include "test.h"
 
 extern char **environ;
@@ -156,6 +157,66 @@ TEST(a_new_watch_begins_anew)
     ear_fini(&ear);
 }
 
+/* However soon they come: the second of a watch that ends something would kill
+ * the process, and one at once would be passed over. */
+TEST(signals_that_ask_for_something_are_called_for_each)
+{
+    struct ear ear;
+    ear_init(&ear);
+    ls_signals *watch = NULL;
+    const int wanted[] = {SIGUSR1, SIGUSR2};
+    assert_ok(ls_signal_watch_each(&watch, wanted, 2, hear, &ear));
+    for (int i = 1; i <= 6; i++) {
+        kill(getpid(), wanted[i / 2 % 2]);
+        assert_int_equal(ear_wait(&ear, i), wanted[i / 2 % 2]);
+    }
+    ls_signal_unwatch(&watch);
+    assert_false(is_blocked(SIGUSR1));
+    ear_fini(&ear);
+}
+
+/* Returns 0 if the child hears by its own watch alone. */
+static int hear_in_a_child(ls_signals **parents, const struct ear *parents_ear)
+{
+    struct ear ear;
+    ls_signals *const same = *parents;
+    ls_signals *own = NULL;
+    const int wanted[] = {SIGUSR1};
+    alarm(10);
+    ear_init(&ear);
+    ls_signal_unwatch(parents);
+    if (*parents != same || !is_blocked(SIGUSR1) ||
+        ls_signal_watch(&own, wanted, 1, hear, &ear) != LS_OK)
+        return 1;
+    kill(getpid(), SIGUSR1);
+    if (ear_wait(&ear, 1) != SIGUSR1)
+        return 2;
+    ls_signal_unwatch(&own);
+    return parents_ear->calls == 0 ? 0 : 3;
+}
+
+TEST(a_watch_is_not_inherited)
+{
+    if (SANITIZED)
+        skip(); /* they start no threads in such a child */
+    struct ear ear;
+    ear_init(&ear);
+    ls_signals *watch = NULL;
+    const int wanted[] = {SIGUSR1};
+    int how = -1;
+    assert_ok(ls_signal_watch(&watch, wanted, 1, hear, &ear));
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(hear_in_a_child(&watch, &ear));
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_int_equal(how, 0);
+    kill(getpid(), SIGUSR1);
+    assert_int_equal(ear_wait(&ear, 1), SIGUSR1);
+    ls_signal_unwatch(&watch);
+    ear_fini(&ear);
+}
+
 TEST(unwatch_takes_nothing)
 {
     ls_signals *none = NULL;
@@ -168,7 +229,7 @@ TEST(watch_refuses_what_cannot_be_waited_for)
     const int refused[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE,
                            SIGILL,  0,       -1,      65,     4000};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        ls_signals *watch = NULL;
+        ls_signals *watch = (ls_signals *)(void *)&watch;
         const int wanted[] = {SIGUSR1, refused[i]};
         assert_fails(ls_signal_watch(&watch, wanted, 2, hear, NULL), LS_EINVAL);
         assert_null(watch);

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "forked.h"
 #include "lockstep/log.h"
 #include "lockstep/runtime.h"
 
@@ -32,7 +33,8 @@ struct ls_signals {
     sigset_t wanted;
     void (*fn)(void *self, int signal);
     void *self;
-    bool each; /* a second one does not kill */
+    bool each;      /* a second one does not kill */
+    unsigned forks; /* ls_forks_now(), when it was made */
     /* the listener's */
     bool called;
     int number; /* of the signal that it was called with, and when */
@@ -43,6 +45,7 @@ static pthread_mutex_t change = PTHREAD_MUTEX_INITIALIZER;
 static ls_signals *watches; /* changed under `change` without a listener */
 static pthread_t listener;
 static bool listening;
+static unsigned forks; /* of these */
 
 /* What the watches of this thread did to its mask. */
 static _Thread_local struct {
@@ -106,7 +109,17 @@ static void *listen_to_all(void *unused)
     return NULL;
 }
 
-/* Both under `change`. */
+/* The child of a fork has no listener, and none of the watches is its own.
+ * Under `change`, as the next two. */
+static void forget_parents(void)
+{
+    if (!ls_forked_since(forks))
+        return;
+    forks = ls_forks_now();
+    watches = NULL;
+    listening = false;
+}
+
 static int listener_start(void)
 {
     if (watches == NULL)
@@ -198,9 +211,11 @@ static int watch_for(ls_signals **out, const int *signals, size_t n,
     watch->fn = fn;
     watch->self = self;
     watch->each = each;
+    watch->forks = ls_forks_now();
     mask_take(&wanted);
 
     pthread_mutex_lock(&change);
+    forget_parents();
     listener_stop();
     watch->next = watches;
     watches = watch;
@@ -238,7 +253,8 @@ int ls_signal_watch_each(ls_signals **out, const int *signals, size_t n,
 
 void ls_signal_unwatch(ls_signals **signals)
 {
-    if (signals == NULL || *signals == NULL)
+    if (signals == NULL || *signals == NULL ||
+        ls_forked_since((*signals)->forks))
         return;
     ls_signals *watch = *signals;
     *signals = NULL;

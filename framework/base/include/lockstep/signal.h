@@ -7,6 +7,8 @@
  * process, as if nobody had watched: a user who presses Ctrl-C twice wants out.
  * The same signal again within 200 ms is not a second one: timeout(1), for one,
  * sends it to its child and to the whole group.
+ * fork(2): the watches are the parent's. The child has none until it makes its
+ * own; the signals stay blocked there.
  * Thread: owner; several owners may have watches at the same time.
  * Source: sigwait(3), pthread_sigmask(3). */
 #ifndef LOCKSTEP_SIGNAL_H
