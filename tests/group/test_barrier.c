@@ -166,9 +166,11 @@ TEST(a_lost_member_is_named)
     }
 }
 
+static int abort_status = LS_ECANCELED;
+
 static void abort_it(struct member *member)
 {
-    ls_barrier_abort(member->barrier, LS_ECANCELED);
+    ls_barrier_abort(member->barrier, abort_status);
     wait_long(member);
 }
 
@@ -187,6 +189,29 @@ TEST(an_abort_ends_the_epoch_for_all)
     }
     do_all(&cluster, wait_long);
     check_all_ok(&cluster);
+    destroy_cluster(&cluster);
+}
+
+TEST(an_abort_with_what_is_true_of_all_is_theirs_too)
+{
+    static const int statuses[] = {LS_ETIMEDOUT, LS_ELOST, LS_EMISMATCH};
+    struct cluster cluster;
+    create_cluster(&cluster, 3, LS_TOPOLOGY_MESH);
+    void (*const acts[])(struct member *) = {wait_long, wait_long, abort_it};
+    for (size_t i = 0; i < 3; i++) {
+        char named[64];
+        abort_status = statuses[i];
+        do_each(&cluster, acts);
+        (void)snprintf(named, sizeof named, "node 4294967295 gave up with %s",
+                       ls_status_name(statuses[i]));
+        for (size_t k = 0; k < 3; k++)
+            assert_int_equal(cluster.members[k].status, statuses[i]);
+        for (size_t k = 0; k < 2; k++) {
+            assert_has(cluster.members[k].text, named);
+            assert_int_equal(cluster.members[k].cause, LS_OK);
+        }
+    }
+    abort_status = LS_ECANCELED;
     destroy_cluster(&cluster);
 }
 
