@@ -265,6 +265,40 @@ TEST(a_section_that_is_something_else_is_one_problem)
                     "    |                ^\n");
 }
 
+TEST(a_choice_is_read_as_it_is_written)
+{
+    static const char *const names[] = {"1", "0x2", "true", NULL};
+    ls_config *config = parse("a: 1\nb: 0x2\nc: true\nd: 2\n");
+    ls_config_section *const root = ls_config_root(config);
+    assert_int_equal(ls_config_choice(root, "a", -1, names), 0);
+    assert_int_equal(ls_config_choice(root, "b", -1, names), 1);
+    assert_int_equal(ls_config_choice(root, "c", -1, names), 2);
+    assert_int_equal(ls_config_choice(root, "d", -1, names), -1);
+    assert_fails(ls_config_finish(config), LS_ECONFIG);
+    ls_config_destroy(&config);
+}
+
+/* And they are the same however often it is asked for. */
+TEST(of_many_problems_the_first_thousand_are_reported)
+{
+    enum { MANY = 1003 };
+    static char text[MANY * 8], report[200 * MANY];
+    size_t used = 0;
+    for (int i = 0; i < MANY; i++)
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "k%d: 1\n", i);
+    ls_config *config = parse(text);
+    assert_fails(ls_config_finish(config), LS_ECONFIG);
+    assert_error_has("t.yaml:1:1: unknown key \"k0\"");
+    assert_has(ls_config_report(config), "unknown key \"k999\"");
+    assert_has(ls_config_report(config), "and 3 more problems\n");
+    assert_null(strstr(ls_config_report(config), "\"k1000\""));
+    (void)snprintf(report, sizeof report, "%s", ls_config_report(config));
+    assert_fails(ls_config_finish(config), LS_ECONFIG);
+    assert_string_equal(ls_config_report(config), report);
+    ls_config_destroy(&config);
+}
+
 TEST(what_another_program_reads_is_accepted)
 {
     ls_config *config = parse("extra: {a: {b: 1}, c: 2}\n");

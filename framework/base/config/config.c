@@ -209,8 +209,10 @@ const char *ls_config_string_at(ls_config_section *section, const char *key,
 
 int ls_config_finish(ls_config *config)
 {
+    const size_t more = config->n_more_problems;
     ls_config_note_unknown(config);
     const int status = ls_config_print_report(config);
+    config->n_more_problems = more; /* the next call finds those again */
     if (status != LS_OK)
         return status;
     if (config->no_memory)
