@@ -804,6 +804,23 @@ TEST(who_gives_up_fails_what_it_comes_to_as_well)
     stop(&rooms);
 }
 
+TEST(whoever_ends_it_for_no_reason_has_cancelled_it)
+{
+    static struct rooms rooms;
+    start(&rooms);
+    ls_room_give_up(rooms.members[1].room, LS_OK);
+    together(&rooms, pass_barrier);
+    assert_int_equal(rooms.members[0].status, LS_EABORTED);
+    assert_int_equal(rooms.members[0].cause, LS_ECANCELED);
+    assert_int_equal(rooms.members[1].status, LS_ECANCELED);
+    ls_room_resign(rooms.members[2].room, LS_OK);
+    together(&rooms, pass_barrier);
+    assert_int_equal(rooms.members[0].status, LS_EABORTED);
+    assert_int_equal(rooms.members[0].cause, LS_ECANCELED);
+    assert_int_equal(rooms.members[2].status, LS_ESTATE);
+    stop(&rooms);
+}
+
 TEST(how_operations_have_ended_is_known_after_all_others_have_gone)
 {
     static struct rooms rooms;

@@ -190,10 +190,16 @@ bool ls_room_counts(const ls_room *room, unsigned place)
     return place < room->n && room_has(room, place);
 }
 
+/* What ends an operation is an error. */
+static int error_of(int status)
+{
+    return status < 0 ? status : LS_ECANCELED;
+}
+
 void ls_room_resign(ls_room *room, int status)
 {
     if (!ls_forked_since(room->forks))
-        core_resign(&room->core, status);
+        core_resign(&room->core, error_of(status));
 }
 
 void ls_room_give_up(ls_room *room, int status)
@@ -201,8 +207,8 @@ void ls_room_give_up(ls_room *room, int status)
     if (ls_forked_since(room->forks))
         return;
     /* Before it is in the operation, it is to find this there. */
-    atomic_store(&room->given_up, status);
-    core_quit(&room->core, status);
+    atomic_store(&room->given_up, error_of(status));
+    core_quit(&room->core, error_of(status));
 }
 
 void ls_room_fault(const ls_room *room, struct ls_room_fault *out)

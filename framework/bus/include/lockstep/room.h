@@ -94,12 +94,12 @@ LS_MUST_USE LS_API int ls_room_create(ls_room **out, ls_node *node,
 LS_API void ls_room_destroy(ls_room **room);
 
 /* Take part in no operation any more: the next one fails in all others, with
- * LS_EABORTED and `status` (an error) as the cause, and in this member with
- * LS_ESTATE. Unlike one that is lost it still counts, and how operations have
- * ended for it stays known. Waits for nobody. */
+ * LS_EABORTED and `status` (LS_OK: LS_ECANCELED) as the cause, and in this
+ * member with LS_ESTATE. Unlike one that is lost it still counts, and how
+ * operations have ended for it stays known. Waits for nobody. */
 LS_API void ls_room_resign(ls_room *room, int status);
 /* The operation that this member is in ends, and so does each that it comes to
- * later: what has not ended well by then fails with `status` (an error), in the
+ * later: what has not ended well by then fails with `status` (as above), in the
  * others with LS_EABORTED and that as the cause. Thread: any. */
 LS_API void ls_room_give_up(ls_room *room, int status);
 
