@@ -1,4 +1,7 @@
 /* Async mode, and locks between steps that run at the same time. */
+#include <sys/resource.h>
+
+#include "base/sanitized.h"
 #include "task_help.h"
 #include "test.h"
 
@@ -422,4 +425,48 @@ TEST(cause_and_cookie_of_a_step_come_out_of_the_run)
     ls_task *task = task_async(2);
     assert_raises(task);
     ls_task_destroy(&task);
+}
+
+static int does_nothing(ls_step *step, void *self)
+{
+    (void)step, (void)self;
+    return LS_OK;
+}
+
+static int keeps_status(void *self, ls_task *task, int status)
+{
+    (void)task;
+    *(int *)self = status;
+    return LS_OK;
+}
+
+/* No step has run, its hooks know, and with room it runs. */
+TEST(a_run_without_room_for_its_workers_fails)
+{
+    if (SANITIZED)
+        skip(); /* they need the address space themselves */
+    struct trace trace;
+    struct rlimit before;
+    int known = LS_OK;
+    trace_init(&trace);
+    struct words words = {&trace, "a", NULL, 0, 0, 0};
+    ls_task *task = task_async(100);
+    assert_ok(ls_task_use(task, saying("a", &words)));
+    assert_ok(ls_task_use(task, (struct ls_middleware){.fn = does_nothing,
+                                                       .finish = keeps_status,
+                                                       .self = &known}));
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
+    const int status = ls_task_run(task, 1);
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    assert_int_equal(status, LS_EAGAIN);
+    assert_error_has("task: worker ");
+    assert_int_equal(known, LS_EAGAIN);
+    assert_string_equal(trace.text, "");
+    assert_int_equal(ls_task_iterations(task), 0);
+    assert_ok(ls_task_run(task, 1));
+    assert_string_equal(trace.text, "a");
+    ls_task_destroy(&task);
+    trace_fini(&trace);
 }
