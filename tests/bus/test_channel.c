@@ -380,6 +380,75 @@ TEST(a_channel_without_an_op_for_timers_has_none)
     talk_end(talk);
 }
 
+/* ---- an op does not wait ------------------------------------------------ */
+
+static void keep_little(struct ls_node_options *options, size_t index)
+{
+    (void)index;
+    options->window_messages = 16;
+}
+
+/* Does what could wait for what only its own thread brings. */
+struct eager {
+    ls_node *node;
+    ls_waiter *waiter;
+    struct counter held, done;
+    int waited, looked, taken, emitted;
+};
+
+static void waits_and_emits(void *self, uint32_t from, uint64_t incarnation,
+                            const void *data, size_t size)
+{
+    struct eager *eager = self;
+    const struct ls_emission emission = {.event = "x", .timeout_ms = LONG_MS};
+    (void)from, (void)incarnation, (void)data, (void)size;
+    eager->waited = ls_wait_for(eager->node, "x", LONG_MS, NULL, NULL);
+    eager->taken = ls_waiter_wait(eager->waiter, LONG_MS, NULL, NULL);
+    eager->looked = ls_waiter_wait(eager->waiter, 0, NULL, NULL);
+    do
+        eager->emitted = ls_emit_with(eager->node, &emission);
+    while (eager->emitted == LS_OK);
+    counter_add(&eager->done, 1);
+}
+
+static int holds(void *self, const struct ls_event *event)
+{
+    struct eager *eager = self;
+    (void)event;
+    return counter_reaches(&eager->held, 1) ? LS_OK : LS_ETIMEDOUT;
+}
+
+TEST(an_op_that_would_wait_for_its_own_thread_is_refused)
+{
+    static const struct ls_channel_ops busy = {.message = waits_and_emits};
+    struct world *world = calloc(1, sizeof *world);
+    struct eager eager = {.waited = LS_OK};
+    ls_channel *channel, *other;
+    counter_init(&eager.held);
+    counter_init(&eager.done);
+    world_create(world, &(struct world_plan){.n = 2, .tune = keep_little});
+    eager.node = world->at[0].node;
+    assert_ok(ls_on(world->at[1].node, "x", holds, &eager));
+    assert_ok(ls_channel_open(&channel, eager.node, "busy", &busy, &eager));
+    assert_ok(ls_channel_open(&other, world->at[1].node, "busy", &busy, NULL));
+    world_join(world);
+    assert_ok(ls_waiter_create(&eager.waiter, eager.node, "y", 0));
+    assert_ok(ls_channel_send_reliable(other, 1, "x", 1));
+    assert_reaches(&eager.done, 1);
+    assert_int_equal(eager.waited, LS_ESTATE);
+    assert_int_equal(eager.taken, LS_ESTATE);
+    assert_int_equal(eager.looked, LS_ETIMEDOUT);
+    assert_int_equal(eager.emitted, LS_EAGAIN);
+    counter_add(&eager.held, 1);
+    assert_ok(ls_waiter_destroy(&eager.waiter));
+    ls_channel_close(&channel);
+    ls_channel_close(&other);
+    world_destroy(world);
+    counter_fini(&eager.held);
+    counter_fini(&eager.done);
+    free(world);
+}
+
 /* ---- the dispatch thread ----------------------------------------------- */
 
 /* What ran on it, in order: 'e' for an event, else what was asked for. */

@@ -95,7 +95,7 @@ static int wait_once(struct emit *e, struct peer *peer, size_t size,
         *since = ls_now(node->runtime);
         node->figures.stats.blocked++;
     }
-    if (!e->wait)
+    if (!e->wait || bus_is_current(node)) /* that would make room */
         return no_room(e, peer, size);
     const int64_t deadline = deadline_of(e);
     int64_t until = deadline;

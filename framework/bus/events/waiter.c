@@ -44,6 +44,17 @@ static int ended(ls_node *node, const char *event, bool *took)
     return *took ? kept : tell(atomic_load(&node->dispatch.interrupted), event);
 }
 
+/* Whoever does the work of the bus thread brings the events. */
+static int check_op(const ls_node *node, const char *event, int64_t deadline)
+{
+    return deadline != LS_NOW && bus_is_current(node)
+               ? ls_error(LS_ESTATE,
+                          "an op of a channel cannot wait for event \"%s\": "
+                          "its thread brings the events",
+                          event)
+               : LS_OK;
+}
+
 static int check_thread(const ls_node *node, const char *event)
 {
     if (node_check(node) != LS_OK)
@@ -104,6 +115,9 @@ int ls_wait_for(ls_node *node, const char *event, int wait_ms, ls_event_fn *fn,
     if (status != LS_OK)
         return status;
     const int64_t deadline = ls_deadline(node->runtime, wait_ms);
+    status = check_op(node, event, deadline);
+    if (status != LS_OK)
+        return status;
     struct wait w = {.node = node, .fn = fn, .self = self};
     status = ls_once_named(node, event, came, &w, "ls_wait_for");
     if (status != LS_OK)
@@ -193,7 +207,9 @@ static int take(ls_waiter *waiter, int64_t deadline, struct kept **out)
     ls_node *const node = waiter->node;
     bool took;
     while (waiter->first == NULL) {
-        const int status = ended(node, waiter->event, &took);
+        int status = ended(node, waiter->event, &took);
+        if (status == LS_OK)
+            status = check_op(node, waiter->event, deadline);
         if (status != LS_OK)
             return status;
         if (ls_cond_wait(&node->router.idle, &node->router.lock, deadline) !=

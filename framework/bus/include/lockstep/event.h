@@ -164,10 +164,10 @@ struct ls_emission {
 /* Emit to all listeners, local and remote. Returns once the message is queued
  * for each of them; never runs a handler on the caller's stack.
  * Errors: LS_EINVAL the name; LS_ELIMIT over max_payload_bytes, or too many
- *         names; LS_EAGAIN
- *         BLOCK, RELIABLE: a listener had no room by the deadline: the text
- *         names it, and nothing was sent to anyone; LS_ECLOSED; the status
- *         given to ls_node_interrupt(); LS_ENOMEM. */
+ *         names; LS_EAGAIN BLOCK, RELIABLE: a listener had no room by the
+ *         deadline, or, in an op of a channel, at once: the text names it, and
+ *         nothing was sent to anyone; LS_ECLOSED; the status given to
+ *         ls_node_interrupt(); LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_emit(ls_node *node, const char *event,
                                const void *data, size_t size);
 
@@ -188,8 +188,9 @@ LS_MUST_USE LS_API int ls_node_set_delivery(ls_node *node, const char *event,
  * fn:     NULL, or runs on the dispatch thread with the event before the
  *         caller wakes; its error is returned here.
  * Errors: LS_ETIMEDOUT; LS_ECLOSED the node stops; LS_ESTATE called inside a
- *         handler, where it would deadlock; a pending error of
- *         ls_node_take_error(), which this takes: of several waits, one. */
+ *         handler or an op of a channel, where it would deadlock; a pending
+ *         error of ls_node_take_error(), which this takes: of several waits,
+ *         one. */
 LS_MUST_USE LS_API int ls_wait_for(ls_node *node, const char *event,
                                    int wait_ms, ls_event_fn *fn, void *self);
 
