@@ -198,21 +198,37 @@ static int take(ls_task *task)
     return LS_OK;
 }
 
+/* What the log lines of the calling thread name. */
+struct log_place {
+    int64_t node;
+    const char *step;
+};
+
+static struct log_place log_as(const ls_task *task)
+{
+    const struct log_place before = {ls_log_node(), ls_log_step()};
+    if (task->node != NULL)
+        ls_log_set_node((int64_t)ls_node_id(task->node));
+    return before;
+}
+
+static void log_again_as(const struct log_place *before)
+{
+    ls_log_set_step(before->step);
+    ls_log_set_node(before->node);
+}
+
 int ls_task_run(ls_task *task, uint64_t n_iterations)
 {
-    const int64_t node = ls_log_node();
-    const char *step = ls_log_step();
     const int status = take(task);
     if (status < 0)
         return status;
-    if (task->node != NULL)
-        ls_log_set_node((int64_t)ls_node_id(task->node));
+    const struct log_place before = log_as(task);
     const bool runs = n_iterations > 0 && has_steps(task);
     if (runs && task->pipeline.outcome.status == LS_OK)
         iterate(task, n_iterations);
     end(task, runs);
-    ls_log_set_step(step);
-    ls_log_set_node(node);
+    log_again_as(&before);
     return ls_failure_return(&task->pipeline.outcome);
 }
 
@@ -233,7 +249,7 @@ int ls_task_forward(ls_task *task)
     } else if (outcome->status == LS_OK) {
         ls_context_reset(task->context);
     }
-    const char *step = ls_log_step();
+    const struct log_place before = log_as(task);
     if (outcome->status == LS_OK) {
         go_forward(task);
         if (outcome->status < 0)
@@ -241,7 +257,7 @@ int ls_task_forward(ls_task *task)
         else
             task->hand = HAND_FORWARD;
     }
-    ls_log_set_step(step);
+    log_again_as(&before);
     return ls_failure_return(outcome);
 }
 
@@ -251,10 +267,10 @@ int ls_task_backward(ls_task *task)
         return LS_ESTATE;
     if (task->hand != HAND_FORWARD)
         return ls_error(LS_ESTATE, "task: backward, and not forward before");
-    const char *step = ls_log_step();
+    const struct log_place before = log_as(task);
     go_back(task);
     task->hand = HAND_BEGUN;
-    ls_log_set_step(step);
+    log_again_as(&before);
     return ls_failure_return(&task->pipeline.outcome);
 }
 
@@ -264,6 +280,7 @@ int ls_task_end(ls_task *task)
         return LS_ESTATE;
     if (task->hand == HAND_NONE)
         return ls_error(LS_ESTATE, "task: no run that was begun by hand");
+    const struct log_place before = log_as(task);
     if (task->hand == HAND_FORWARD) {
         ls_outcome_catch(&task->pipeline.outcome,
                          ls_error(LS_ECANCELED,
@@ -272,8 +289,7 @@ int ls_task_end(ls_task *task)
         go_back(task);
     }
     task->hand = HAND_NONE;
-    const char *step = ls_log_step();
     end(task, has_steps(task));
-    ls_log_set_step(step);
+    log_again_as(&before);
     return ls_failure_return(&task->pipeline.outcome);
 }

@@ -64,6 +64,52 @@ TEST(each_half_runs_when_it_is_asked_for)
     }
 }
 
+/* Whom each half works for, as it logs. */
+static int64_t nodes[3];
+
+static int looks(ls_step *step, void *self)
+{
+    (void)self;
+    nodes[0] = ls_log_node();
+    const int status = ls_yield(step);
+    nodes[1] = ls_log_node();
+    return status;
+}
+
+static int looks_at_end(void *self, ls_task *task, int status)
+{
+    (void)self, (void)task;
+    nodes[2] = ls_log_node();
+    return status;
+}
+
+TEST(its_steps_log_as_their_node)
+{
+    struct ls_node_options options;
+    ls_node *node = NULL;
+    ls_task *task = NULL;
+    ls_node_options_init(&options);
+    options.bind = "inproc://by-hand";
+    options.id = 7;
+    assert_ok(ls_node_create(&node, &options));
+    assert_ok(ls_node_start(node));
+    assert_ok(ls_task_create(&task, &(struct ls_task_options){.node = node}));
+    assert_ok(ls_task_use(
+        task, (struct ls_middleware){.fn = looks, .finish = looks_at_end}));
+    ls_log_set_node(-1);
+    assert_ok(ls_task_forward(task));
+    assert_int_equal(ls_log_node(), -1);
+    assert_ok(ls_task_backward(task));
+    assert_int_equal(ls_log_node(), -1);
+    assert_ok(ls_task_end(task));
+    assert_int_equal(ls_log_node(), -1);
+    assert_null(ls_log_step());
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(nodes[i], 7);
+    assert_ok(ls_task_destroy(&task));
+    assert_ok(ls_node_destroy(&node));
+}
+
 TEST(an_error_resumes_all_and_end_returns_it)
 {
     struct trace trace;
