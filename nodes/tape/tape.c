@@ -208,7 +208,7 @@ static int check_header(const unsigned char *data, size_t size)
     if (size == 0 || memcmp(data, TAPE_MAGIC, known) != 0)
         return ls_error(LS_EPROTO,
                         size == 0 ? "it is empty: the run has not ended, or "
-                                    "was killed with all of its nodes"
+                                    "lockstep run itself was killed"
                                   : "it is not a recording of lockstep run "
                                     "--record");
     if (size < TAPE_HEADER)

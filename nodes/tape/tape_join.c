@@ -153,14 +153,25 @@ static int check_replaced(ls_file *file, const char *path)
                     path);
 }
 
-int tape_try(const char *path)
+int tape_claim(ls_file **out, const char *path)
 {
     ls_file *file = NULL;
     int status = ls_file_open(&file, path, LS_FILE_WRITE | LS_FILE_CREATE);
     if (status == LS_OK)
         status = check_replaced(file, path);
-    const int closed = ls_file_close(&file);
-    return status == LS_OK ? closed : status;
+    if (status == LS_OK && (status = ls_file_lock(file, false)) == LS_EAGAIN)
+        status = ls_error(LS_EAGAIN,
+                          "%s: another run is being recorded there: wait for "
+                          "its end, or name another file",
+                          path);
+    if (status != LS_OK) {
+        struct ls_failure why;
+        ls_failure_keep(&why, status);
+        (void)ls_file_close(&file);
+        return ls_failure_return(&why);
+    }
+    *out = file;
+    return LS_OK;
 }
 
 int tape_join(const char *path, struct tape_about *about)

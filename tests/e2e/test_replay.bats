@@ -74,6 +74,20 @@ record() {
     [[ $stderr == *"the recording ends here: up to here the replay is the same"* ]]
 }
 
+@test "two runs are not recorded in one file at once" {
+    start long run "$cartpole" "${endless[@]}" --record run.lsrec --json
+    event long evaluation
+    record --fresh
+    [ "$status" -eq 75 ]
+    [[ $stderr == *"--record: run.lsrec: another run is being recorded there: wait for its end, or name another file"* ]]
+    kill -INT "${pid_of[long]}"
+    finish long
+    pid_of=()
+    lockstep replay run.lsrec
+    [ "$status" -eq 0 ]
+    [[ $output == *"replay is the same: "* ]]
+}
+
 @test "what cannot be replayed is not recorded" {
     lockstep run "$SOURCE_DIR/configs/service.yaml" --record run.lsrec
     [ "$status" -eq 78 ]

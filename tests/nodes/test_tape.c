@@ -305,6 +305,13 @@ TEST(another_file_is_refused_by_what_it_is)
 
 /* ---- parts --------------------------------------------------------------- */
 
+static void claim(const char *path)
+{
+    ls_file *file = NULL;
+    assert_ok(tape_claim(&file, path));
+    assert_ok(ls_file_close(&file));
+}
+
 TEST(only_a_recording_is_replaced_by_one)
 {
     struct fixture *fixture = *state;
@@ -312,18 +319,31 @@ TEST(only_a_recording_is_replaced_by_one)
     char temporary[sizeof fixture->path + 8];
     void *data = NULL;
     size_t size = 0;
+    ls_file *file = NULL;
     (void)snprintf(temporary, sizeof temporary, "%s.part", fixture->path);
-    assert_ok(tape_try(fixture->path)); /* nothing is there */
-    assert_ok(tape_try(fixture->path)); /* now an empty file */
+    claim(fixture->path); /* nothing is there */
+    claim(fixture->path); /* now an empty file */
     assert_ok(ls_file_replace(fixture->path, temporary, &part, 1, false));
-    assert_fails(tape_try(fixture->path), LS_EEXIST);
+    assert_fails(tape_claim(&file, fixture->path), LS_EEXIST);
     assert_error_has("is not a recording: name another file");
     assert_ok(ls_file_read(fixture->path, 100, &data, &size));
     assert_int_equal(size, 10);
     free(data);
     assert_ok(ls_file_remove(fixture->path));
     record(fixture, true);
-    assert_ok(tape_try(fixture->path));
+    claim(fixture->path);
+}
+
+TEST(one_run_at_a_time_is_recorded_in_a_file)
+{
+    struct fixture *fixture = *state;
+    ls_file *first = NULL, *second = NULL;
+    assert_ok(tape_claim(&first, fixture->path));
+    assert_fails(tape_claim(&second, fixture->path), LS_EAGAIN);
+    assert_error_has("another run is being recorded there");
+    assert_null(second);
+    assert_ok(ls_file_close(&first));
+    claim(fixture->path);
 }
 
 TEST(a_part_that_is_broken_off_counts_up_to_its_last_record)

@@ -79,32 +79,42 @@ static int copy_options(struct tape_about *out, const struct options *options)
     return status;
 }
 
-int record_begin(struct tape_about *out, const struct options *options,
+static void drop(struct recording *recording)
+{
+    tape_about_clear(&recording->about);
+    (void)ls_file_close(&recording->claim);
+}
+
+int record_begin(struct recording *out, const struct options *options,
                  const struct setup *setup)
 {
-    struct tape_about about = {.done = false};
+    struct recording recording = {.claim = NULL};
+    struct tape_about *about = &recording.about;
     int status = check(options, &setup->plan);
-    (void)snprintf(about.lockstep, sizeof about.lockstep, "%s", version_text());
+    (void)snprintf(about->lockstep, sizeof about->lockstep, "%s",
+                   version_text());
     if (setup->plugin != NULL)
-        about.plugin = tape_hash_file(plugin_path(setup->plugin));
-    if (status == LS_OK && (status = tape_try(options->record)) != LS_OK)
+        about->plugin = tape_hash_file(plugin_path(setup->plugin));
+    if (status == LS_OK &&
+        (status = tape_claim(&recording.claim, options->record)) != LS_OK)
         status = ls_error_at(status, "--record");
     if (status == LS_OK)
-        status = copy_nodes(&about, &setup->plan);
+        status = copy_nodes(about, &setup->plan);
     if (status == LS_OK)
-        status = copy_options(&about, options);
+        status = copy_options(about, options);
     if (status != LS_OK) {
-        tape_about_clear(&about);
+        drop(&recording);
         return status;
     }
-    tape_clean(options->record, &about);
-    *out = about;
+    tape_clean(options->record, about);
+    *out = recording;
     return LS_OK;
 }
 
-int record_end(struct tape_about *about, const struct options *options,
+int record_end(struct recording *recording, const struct options *options,
                bool done, int exit_code)
 {
+    struct tape_about *about = &recording->about;
     about->done = done;
     const int status = tape_join(options->record, about);
     if (status != LS_OK) {
@@ -129,7 +139,7 @@ int record_end(struct tape_about *about, const struct options *options,
     if (status == LS_OK && !options->json)
         printf("recorded    %s, %" PRIu64 " KiB: lockstep replay %s\n",
                options->record, bytes / 1024, options->record);
-    tape_about_clear(about);
+    drop(recording);
     return exit_code;
 }
 

@@ -368,9 +368,10 @@ int command_run_once(const struct options *options, struct run_end *end)
     }
     if (options->tape != NULL)
         replay_compare(options->tape, &setup);
-    struct tape_about about = {.done = false};
-    const int recorded =
-        options->record != NULL ? record_begin(&about, options, &setup) : LS_OK;
+    struct recording recording = {.claim = NULL};
+    const int recorded = options->record != NULL
+                             ? record_begin(&recording, options, &setup)
+                             : LS_OK;
     if (recorded != LS_OK) {
         const int exit_code = command_failed(recorded);
         setup_fini(&setup);
@@ -383,7 +384,7 @@ int command_run_once(const struct options *options, struct run_end *end)
     bool left = false;
     int exit_code = begin(options, &setup, end, &left);
     if (options->record != NULL)
-        exit_code = record_end(&about, options, end->done, exit_code);
+        exit_code = record_end(&recording, options, end->done, exit_code);
     if (left)
         _exit(
             output_end(exit_code)); /* a node that does not end would keep us */

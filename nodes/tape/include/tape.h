@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lockstep/file.h"
 #include "lockstep/node.h"
 #include "lockstep/record.h"
 
@@ -64,10 +65,13 @@ struct tape_about {
 void tape_about_clear(struct tape_about *about);
 
 /* Before the run: whether its recording may replace what is at `path`; one that
- * is not there is made, empty.
+ * is not there is made, empty. Until it is closed no other run is recorded
+ * there: their parts would have the same names.
+ * out:    own; close it once the parts are joined.
  * Errors: LS_EEXIST it is neither empty nor a recording, and whatever it is is
- *         not lost; LS_EIO, LS_ENOENT it cannot be written there. */
-LS_MUST_USE int tape_try(const char *path);
+ *         not lost; LS_EAGAIN another run is being recorded there; LS_EIO,
+ *         LS_ENOENT it cannot be written there. */
+LS_MUST_USE int tape_claim(ls_file **out, const char *path);
 
 /* Put the parts together, and remove them. about: `bytes` and `whole` of its
  * nodes are filled in; a part that is not there counts as empty.
