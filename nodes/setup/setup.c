@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <xxhash.h>
+
 #include "agent.h"
 #include "plan_sizes.h"
 
@@ -57,6 +59,14 @@ static int load_plugin(struct setup *setup)
     return plugin_load(&setup->plugin, plan->plugin, folder);
 }
 
+/* Nodes with two versions of a plugin would learn from each other as if they
+ * had one. */
+static void hash_version(struct plan *plan, const struct ls_plugin *plugin)
+{
+    plan->hash = XXH3_64bits_withSeed(plugin->version, strlen(plugin->version),
+                                      plan->hash);
+}
+
 /* Have the plugin read its sections, as every node will. What is asked every
  * other second goes without. */
 static int try_plugin(struct setup *setup, bool needed)
@@ -77,6 +87,7 @@ static int try_plugin(struct setup *setup, bool needed)
         ls_config_accept_all(plan->policy);
         return LS_OK;
     }
+    hash_version(plan, plugin_table(setup->plugin));
     struct agent agent = {.plugin = NULL};
     status = agent_init(&agent, plugin_table(setup->plugin), plan, 0, 0, 1);
     if (status != LS_OK)

@@ -98,6 +98,14 @@ END
     says "another configuration"
 }
 
+@test "a peer with another version of the plugin: exit 78" {
+    first --set plugin="$plugins/faulty.so" --set world.start_timeout_s=30
+    FAULTY_VERSION=2 run "$LOCKSTEP" node three.yaml --id 1 --attach "$first" \
+        --set plugin="$plugins/faulty.so" --set world.start_timeout_s=1
+    [ "$status" -eq 78 ]
+    says "start all with the same file, and version of its plugin"
+}
+
 @test "an id that lives already: exit 78, both places are named" {
     first
     start one node three.yaml --id 1 --json --attach "$first"

@@ -115,7 +115,8 @@ int heartbeat_read(ls_node *node, struct peer *peer,
     if (other_configuration(node, header->config_hash))
         return ls_error(LS_EMISMATCH,
                         "it runs another configuration (%" PRIx64 ") than this "
-                        "node (%" PRIx64 "); start all with the same file",
+                        "node (%" PRIx64 "); start all with the same "
+                        "file, and version of its plugin",
                         header->config_hash, node->options.config_hash);
     if (membership_heartbeat(&peer->member, header->sequence) != LS_OK)
         return LS_OK;

@@ -89,7 +89,7 @@ static int check_world(const struct membership *m,
         return ls_error(LS_EMISMATCH,
                         "node %u at %s runs another configuration "
                         "(%" PRIx64 ") than node %u at %s (%" PRIx64 "); start "
-                        "all with the same file",
+                        "all with the same file, and version of its plugin",
                         p->id, p->endpoint, p->config_hash, m->options.id,
                         m->options.endpoint, mine);
     return LS_OK;

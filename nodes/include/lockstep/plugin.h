@@ -238,7 +238,9 @@ struct ls_policy_ops {
 struct ls_plugin {
     uint32_t abi;                       /* LS_PLUGIN_ABI */
     const char *name;                   /* as the configuration names it */
-    const char *version;                /* the plugin's own */
+    const char *version;                /* the plugin's own: the same in all
+                                         * nodes of a job, or they refuse each
+                                         * other; and in weights, to be read */
     const struct ls_env_ops *env;       /* NULL: brings none */
     const struct ls_policy_ops *policy; /* NULL: brings none */
 };

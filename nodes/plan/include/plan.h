@@ -157,9 +157,9 @@ struct plan {
     char *here;   /* own; the current folder when it was read; "": unknown */
     char *out;    /* own; the folder of the job */
     char *folder; /* own; in it that of the run: plan_set_folder() */
-    bool folder_found; /* by its name "latest": another makes it */
-    unsigned lives;    /* that the run had before this one */
-    uint64_t hash;
+    bool folder_found;  /* by its name "latest": another makes it */
+    unsigned lives;     /* that the run had before this one */
+    uint64_t hash;      /* of the file, and of the plugin's version */
     int patience_ms;    /* plan_be_patient(); 0: as the file says */
     const char *record; /* where its run is recorded; NULL: nowhere. Borrow */
     struct tape *tape;  /* what its run replays; NULL: nothing. Borrow */

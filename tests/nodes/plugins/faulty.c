@@ -10,7 +10,8 @@
  * several that learn together come to different weights. With `env: {locale:
  * true}` it sets the locale that the environment asks for, and with `env: {cd:
  * FOLDER}` it changes to that folder. With `env: {spared: N}` the first N
- * environments of the process do not hang in init. */
+ * environments of the process do not hang in init. Its version is the process's
+ * FAULTY_VERSION, or 1. */
 #include <fcntl.h>
 #include <locale.h>
 #include <math.h>
@@ -320,10 +321,9 @@ LS_API const struct ls_plugin *ls_plugin(void)
                                                 .learn = policy_learn,
                                                 .save = policy_save,
                                                 .load = policy_load};
-    static const struct ls_plugin table = {.abi = LS_PLUGIN_ABI,
-                                           .name = "faulty",
-                                           .version = "1",
-                                           .env = &env,
-                                           .policy = &policy};
+    static struct ls_plugin table = {
+        .abi = LS_PLUGIN_ABI, .name = "faulty", .env = &env, .policy = &policy};
+    const char *version = getenv("FAULTY_VERSION");
+    table.version = version != NULL ? version : "1";
     return &table;
 }
