@@ -273,6 +273,8 @@ static int failed(uint32_t id)
         return ls_error(LS_ENOENT, "node %" PRIu32 " does not run here", id);
     case EAGAIN: /* also: more ask already than can wait */
         return ls_error(LS_ETIMEDOUT, "node %" PRIu32 " does not answer", id);
+    case ECONNRESET: /* before it took the question */
+        return ls_error(LS_ENOENT, "node %" PRIu32 " ended", id);
     default:
         return ls_error_from(errno, "asking a node for its health");
     }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -92,7 +93,7 @@ TEST(a_node_without_descriptors_answers_and_goes_on_answering)
  * silent until it is let go. */
 struct liar {
     int listens, ends[2];
-    const void *bytes;
+    const void *bytes; /* NULL: it ends when it is asked, and takes nothing */
     size_t size;
     bool closes;
     ls_thread *thread;
@@ -102,6 +103,13 @@ static void lie(void *arg)
 {
     struct liar *liar = arg;
     char byte;
+    struct pollfd asked = {.fd = liar->listens, .events = POLLIN};
+    assert_int_equal(poll(&asked, 1, WAIT_MS), 1);
+    if (liar->bytes == NULL) {
+        (void)close(liar->listens);
+        liar->listens = -1;
+        return;
+    }
     const int fd = accept(liar->listens, NULL, NULL);
     assert_true(fd >= 0);
     assert_int_equal(send(fd, liar->bytes, liar->size, MSG_NOSIGNAL),
@@ -173,6 +181,17 @@ TEST(who_ends_without_a_word_has_ended)
     struct liar liar;
     liar_begin(&liar, "", 0, true);
     assert_fails(health_ask(&health, place_of_test(), 1, WAIT_MS), LS_ENOENT);
+    liar_end(&liar);
+}
+
+TEST(who_is_killed_while_it_is_asked_has_ended)
+{
+    (void)state;
+    struct health health;
+    struct liar liar;
+    liar_begin(&liar, NULL, 0, true);
+    assert_fails(health_ask(&health, place_of_test(), 1, WAIT_MS), LS_ENOENT);
+    assert_error_has("node 1 ended");
     liar_end(&liar);
 }
 
