@@ -144,6 +144,64 @@ TEST(an_abort_of_one_who_is_not_counted_is_ignored)
     destroy_post(&post);
 }
 
+/* --- who lies about epochs ------------------------------------------------ */
+
+/* The leader sends a node there, in every way. */
+static void send_to(struct post *post, size_t node, uint64_t epoch)
+{
+    const enum ls_barrier_kind kinds[] = {LS_BARRIER_EXPECT, LS_BARRIER_ENTERED,
+                                          LS_BARRIER_ABORT};
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        const struct ls_barrier_message lie = {
+            .kind = kinds[i],
+            .epoch = kinds[i] == LS_BARRIER_ENTERED ? epoch : 0,
+            .to = 100 + node,
+            .next = epoch,
+            .status = kinds[i] == LS_BARRIER_ABORT ? LS_ECANCELED : LS_OK,
+            .reason = ""};
+        ls_epoch_receive(post->nodes[node], post->now, ids[LEADER],
+                         100 + LEADER, &lie);
+    }
+    collect(post, node);
+    lose_all(post);
+}
+
+TEST(nobody_is_sent_to_where_epochs_end)
+{
+    struct post post;
+    create_post(&post, 3);
+    for (uint64_t epoch = 0; epoch < 3; epoch++) {
+        send_to(&post, SECOND, LS_BARRIER_EPOCH_MAX - 1);
+        send_to(&post, THIRD, (LS_BARRIER_EPOCH_MAX >> 1) + (1u << 21));
+        run_epoch(&post);
+        expect_all_left(&post, epoch);
+    }
+    destroy_post(&post);
+}
+
+static void expect(struct post *post, size_t node, uint64_t next)
+{
+    const struct ls_barrier_message message = {
+        .kind = LS_BARRIER_EXPECT, .to = 100 + node, .next = next};
+    ls_epoch_receive(post->nodes[node], post->now, ids[node == 0],
+                     100u + (node == 0), &message);
+}
+
+TEST(who_is_sent_far_goes_on_there)
+{
+    const uint64_t far = LS_BARRIER_EPOCH_MAX >> 1;
+    struct post post;
+    create_post(&post, 3);
+    for (size_t i = 0; i < 3; i++)
+        expect(&post, i, far);
+    for (uint64_t epoch = far; epoch < far + 3; epoch++) {
+        run_epoch(&post);
+        expect_all_left(&post, epoch);
+        send_to(&post, THIRD, LS_BARRIER_EPOCH_MAX - 1);
+    }
+    destroy_post(&post);
+}
+
 /* How many letters there are from SECOND, when it enters, to THIRD, which was
  * heard to be ahead. */
 static size_t letters_to_one_ahead(bool is_member)

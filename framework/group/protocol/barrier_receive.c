@@ -6,6 +6,9 @@
 #include "barrier_epoch_inside.h"
 #include "coverage.h"
 
+/* How many epochs members may be apart that have gone that far. */
+#define EPOCHS_APART (UINT64_C(1) << 20)
+
 /* The peer is in an epoch that is behind this node, and needs to know how it
  * ended. */
 static void on_past(struct ls_epoch *epoch, struct ls_epoch_peer *peer,
@@ -283,12 +286,24 @@ static struct ls_epoch_peer *sender(struct ls_epoch *epoch, uint32_t from,
     return ls_epoch_add_peer(epoch, from, incarnation);
 }
 
+/* One that lies, or has lost count, could send all to where epochs end, and
+ * there nobody can go on, even when it is gone. So nobody follows it that far.
+ * A node that has left no epoch yet believes twice as much: it can join those
+ * who have gone as far as they would. */
+static bool is_believed(const struct ls_epoch *epoch, uint64_t said)
+{
+    const uint64_t farthest = LS_BARRIER_EPOCH_MAX >> (epoch->left.any ? 2 : 1);
+    return said <= farthest || said <= epoch->epoch + EPOCHS_APART;
+}
+
 void ls_epoch_receive(struct ls_epoch *epoch, int64_t now, uint32_t from,
                       uint64_t incarnation,
                       const struct ls_barrier_message *message)
 {
     if (message->to != epoch->incarnation || from == epoch->id ||
-        message->kind == LS_BARRIER_UNKNOWN)
+        message->kind == LS_BARRIER_UNKNOWN ||
+        !is_believed(epoch, message->epoch) ||
+        !is_believed(epoch, message->next))
         return;
     struct ls_epoch_peer *peer = sender(epoch, from, incarnation);
     if (peer == NULL)
