@@ -11,16 +11,10 @@
 
 /* ---- the report ---------------------------------------------------------- */
 
-/* Error texts are any bytes, and JSON is UTF-8: what may not be is replaced. */
 static void put_text(ls_writer *out, const char *key, const char *text)
 {
-    char plain[LS_ERROR_TEXT_MAX + 64];
-    size_t n = 0;
-    for (; text[n] != '\0' && n + 1 < sizeof plain; n++)
-        plain[n] = (unsigned char)text[n] < 0x80 ? text[n] : '?';
-    plain[n] = '\0';
     ls_write_string(out, key);
-    ls_write_string(out, plain);
+    ls_write_any_string(out, text);
 }
 
 static void write_report(ls_writer *out, const struct ls_exception *what)

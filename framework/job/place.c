@@ -18,18 +18,29 @@ static bool ids_are_numbers(const char *list)
     return n != 0;
 }
 
+/* As a role or a label has them: no node would ever have another one. */
+static bool are_names(const char *list)
+{
+    const char *word;
+    size_t size, n = 0;
+    for (; (word = word_list_next(&list, &size)) != NULL; n++)
+        if (strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                         "abcdefghijklmnopqrstuvwxyz0123456789._-") < size)
+            return false;
+    return n != 0;
+}
+
 int ls_place_check(const char *place)
 {
     const char *list = place != NULL ? strchr(place, ':') : NULL;
     if (place == NULL || strcmp(place, "all") == 0)
         return LS_OK;
-    size_t size = 0;
-    const char *words = list != NULL ? list + 1 : NULL;
-    if (list != NULL && strncmp(place, "id:", 3) == 0 && ids_are_numbers(words))
+    if (list != NULL && strncmp(place, "id:", 3) == 0 &&
+        ids_are_numbers(list + 1))
         return LS_OK;
     if (list != NULL &&
         (strncmp(place, "role:", 5) == 0 || strncmp(place, "label:", 6) == 0) &&
-        word_list_next(&words, &size) != NULL)
+        are_names(list + 1))
         return LS_OK;
     return ls_error(LS_EINVAL,
                     "\"%s\" is not a place: all, id:1,2, role:a,b or label:a,b",

@@ -68,7 +68,7 @@ int json_read(const char *text, ls_writer *out)
 void json_string(ls_writer *out, const char *key, const char *value)
 {
     ls_write_string(out, key);
-    ls_write_string(out, value);
+    ls_write_any_string(out, value);
 }
 
 void json_int(ls_writer *out, const char *key, int64_t value)
@@ -138,36 +138,4 @@ void json_msgpack(ls_writer *out, const char *key, const void *data,
     else
         ls_write_nil(out);
     ls_document_destroy(&document);
-}
-
-static bool is_utf8(const char *text)
-{
-    ls_writer *probe = NULL;
-    if (ls_writer_create(&probe) != LS_OK)
-        return false;
-    const void *data;
-    size_t size;
-    ls_write_string(probe, text);
-    const bool fine = ls_writer_bytes(probe, &data, &size) == LS_OK;
-    ls_writer_destroy(&probe);
-    return fine;
-}
-
-void json_any_string(ls_writer *out, const char *text)
-{
-    if (is_utf8(text)) {
-        ls_write_string(out, text);
-        return;
-    }
-    char *copy = strdup(text);
-    if (copy == NULL) {
-        ls_write_nil(out);
-        return;
-    }
-    for (char *at = copy; *at != '\0'; at++) {
-        if ((unsigned char)*at > 0x7f)
-            *at = '?';
-    }
-    ls_write_string(out, copy);
-    free(copy);
 }

@@ -160,10 +160,8 @@ static void write_wanted(ls_writer *out, const char *folder,
         json_string(out, "role", wanted->role);
         json_string(out, "labels", PLAN_LABEL);
     }
-    ls_write_string(out, "certificate");
-    json_any_string(out, file_of(folder, wanted, "").path);
-    ls_write_string(out, "secret");
-    json_any_string(out, file_of(folder, wanted, "_secret").path);
+    json_string(out, "certificate", file_of(folder, wanted, "").path);
+    json_string(out, "secret", file_of(folder, wanted, "_secret").path);
     ls_write_map_end(out);
 }
 

@@ -365,11 +365,7 @@ static void write_security(const struct plan *plan, ls_writer *out)
     ls_write_string(out, "security");
     ls_write_map_begin(out);
     json_string(out, "mode", modes[plan->security.mode]);
-    ls_write_string(out, "keys");
-    if (plan->security.keys != NULL)
-        json_any_string(out, plan->security.keys);
-    else
-        ls_write_nil(out);
+    json_string(out, "keys", plan->security.keys);
     write_hosts("allow", &plan->security.allow, out);
     write_hosts("deny", &plan->security.deny, out);
     ls_write_map_end(out);

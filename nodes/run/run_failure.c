@@ -43,12 +43,6 @@ void run_failure_step(const char *text, char *step, size_t size)
                    end != NULL ? name : "");
 }
 
-static void put_text(ls_writer *out, const char *key, const char *text)
-{
-    ls_write_string(out, key);
-    json_any_string(out, text);
-}
-
 static void put_number(ls_writer *out, const char *key, bool there,
                        int64_t number)
 {
@@ -70,19 +64,15 @@ static void put(ls_writer *out, const struct plan *plan,
         (void)strftime(time, sizeof time, "%Y-%m-%d-%H:%M:%S", &parts);
     run_failure_step(failure->where, step, sizeof step);
     ls_write_map_begin(out);
-    put_text(out, "exc_type", failure->type);
-    put_text(out, "exc_value", failure->value);
-    put_text(out, "exc_time", time);
+    json_string(out, "exc_type", failure->type);
+    json_string(out, "exc_value", failure->value);
+    json_string(out, "exc_time", time);
     /* A run starts all of its nodes on one host. */
     put_number(out, "exc_global_rank", node, (int64_t)failure->index);
     put_number(out, "exc_local_rank", node, (int64_t)failure->index);
     put_number(out, "node", node, node ? plan->nodes[failure->index].id : 0);
-    ls_write_string(out, "step");
-    if (step[0] != '\0')
-        json_any_string(out, step);
-    else
-        ls_write_nil(out);
-    put_text(out, "text", failure->text);
+    json_string(out, "step", step[0] != '\0' ? step : NULL);
+    json_string(out, "text", failure->text);
     ls_write_map_end(out);
 }
 

@@ -225,8 +225,7 @@ int sweep_print_json(const struct sweep_shown *shown)
     json_bool(out, "violated", result->violated);
     json_int(out, "seed", result->violated ? (int64_t)result->seed : -1);
     json_int(out, "signal", shown->signal);
-    ls_write_string(out, "text");
-    json_any_string(out, result->text);
+    json_string(out, "text", result->text);
     write_checks(out, &sum->checks);
     write_network(out, &sum->network);
     json_double(out, "virtual_s", (double)sum->virtual_ns / 1e9);

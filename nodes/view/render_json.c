@@ -116,8 +116,7 @@ static void put_life(render *self, size_t index, const struct report *report)
         begin(self, "ended");
         put_node(self, index);
         json_string(out, "status", ls_status_name((int)report->status));
-        ls_write_string(out, "text");
-        json_any_string(out, report->text);
+        json_string(out, "text", report->text);
         json_int(out, "peak_kib", report->peak_kib);
         break;
     }
@@ -127,8 +126,7 @@ static void put_life(render *self, size_t index, const struct report *report)
 void render_json_run(render *self, const struct render_run *run)
 {
     begin(self, "run");
-    ls_write_string(self->json, "folder");
-    json_any_string(self->json, run->folder);
+    json_string(self->json, "folder", run->folder);
     json_int(self->json, "lives", (int64_t)run->lives);
     end(self);
 }
@@ -181,8 +179,7 @@ void render_json_policy(render *self, const struct render_policy *policy)
                     self->plan->nodes[policy->index].restart_window_s);
         json_int(out, "wait_ms", policy->wait_ms);
     }
-    ls_write_string(out, "text");
-    json_any_string(out, policy->text);
+    json_string(out, "text", policy->text);
     end(self);
 }
 
@@ -190,8 +187,7 @@ void render_json_stuck(render *self, size_t index, const char *text)
 {
     begin(self, "stuck");
     put_node(self, index);
-    ls_write_string(self->json, "text");
-    json_any_string(self->json, text);
+    json_string(self->json, "text", text);
     end(self);
 }
 
@@ -207,12 +203,11 @@ void render_json_failed(render *self, const struct render_failure *failure)
                 failure->status != LS_OK ? ls_status_name(failure->status)
                                          : NULL);
     json_int(out, "signal", failure->signal);
-    ls_write_string(out, "text");
-    json_any_string(out, failure->text);
+    json_string(out, "text", failure->text);
     ls_write_string(out, "lines");
     ls_write_array(out, (uint32_t)failure->n_lines);
     for (size_t i = 0; i < failure->n_lines; i++)
-        json_any_string(out, failure->lines[i]);
+        ls_write_any_string(out, failure->lines[i]);
     end(self);
 }
 
@@ -240,8 +235,7 @@ void render_json_summary(render *self)
     json_int(out, "losses", totals.lost);
     json_int(out, "refused", totals.refused);
     if (totals.refused > 0) {
-        ls_write_string(out, "refusal");
-        json_any_string(out, totals.refusal);
+        json_string(out, "refusal", totals.refusal);
     }
     json_string(out, "weights",
                 lead->weights[0] != '\0' ? lead->weights : NULL);

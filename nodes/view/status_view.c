@@ -355,12 +355,6 @@ static const char *const kind_names[] = {
     [STATUS_ELSEWHERE] = "elsewhere",
 };
 
-static void put_text(ls_writer *out, const char *key, const char *text)
-{
-    ls_write_string(out, key);
-    json_any_string(out, text);
-}
-
 static double seconds(int64_t ns)
 {
     return ns >= 0 ? (double)ns / (double)LS_NS_PER_S : NAN;
@@ -369,10 +363,10 @@ static double seconds(int64_t ns)
 static void write_answer(const struct status_node *node, ls_writer *out)
 {
     const struct health *health = health_of(node);
-    put_text(out, "host", health->host);
+    json_string(out, "host", health->host);
     json_int(out, "pid", health->pid);
     json_int(out, "iteration", health->iterations);
-    put_text(out, "step", health->step);
+    json_string(out, "step", health->step);
     json_double(out, "step_s", seconds(health->step_ns));
     json_double(out, "running_s", seconds(health->running_ns));
     json_double(out, "iterations_per_s", node->iterations_per_s);
@@ -384,7 +378,7 @@ static void write_answer(const struct status_node *node, ls_writer *out)
                     : NAN);
     json_int(out, "lost", (int64_t)health->lost);
     json_int(out, "dropped", (int64_t)health->dropped);
-    put_text(out, "losses", health->losses);
+    json_string(out, "losses", health->losses);
 }
 
 static void write_node(const struct status_node *node, ls_writer *out)
@@ -392,18 +386,18 @@ static void write_node(const struct status_node *node, ls_writer *out)
     const bool answers = node->kind == STATUS_ANSWERS;
     ls_write_map_begin(out);
     json_int(out, "node", node->id);
-    put_text(out, "role", node->role);
+    json_string(out, "role", node->role);
     json_string(out, "state",
                 answers ? word(health_of(node)) : kind_names[node->kind]);
-    put_text(out, "seen_as", node->seen_as);
+    json_string(out, "seen_as", node->seen_as);
     json_double(out, "heard_s",
                 node->heard_ms >= 0 ? (double)node->heard_ms / 1000.0 : NAN);
     json_double(out, "awaited_s", seconds(node->awaited_ns));
     if (answers)
         write_answer(node, out);
     else
-        put_text(out, "text",
-                 node->kind == STATUS_REFUSED ? node->answer->text : "");
+        json_string(out, "text",
+                    node->kind == STATUS_REFUSED ? node->answer->text : "");
     ls_write_map_end(out);
 }
 
@@ -414,8 +408,8 @@ int status_view_json(const struct status_view *view)
     if (status != LS_OK)
         return status;
     ls_write_map_begin(out);
-    put_text(out, "job", view->job);
-    put_text(out, "folder", view->folder);
+    json_string(out, "job", view->job);
+    json_string(out, "folder", view->folder);
     json_int(out, "n_answer", (int64_t)view->n_answer);
     ls_write_string(out, "slowest");
     if (view->slowest < view->n)

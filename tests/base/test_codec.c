@@ -219,6 +219,23 @@ TEST_WITH(the_first_write_that_fails_is_told, setup_writer, teardown_writer)
     a_writer_fails_as(writer, LS_EINVAL, "value 2: the string is not UTF-8");
 }
 
+TEST_WITH(a_text_of_any_origin_is_written, setup_writer, teardown_writer)
+{
+    ls_writer *const writer = *state;
+    const void *data = NULL;
+    size_t size = 0;
+    ls_write_array(writer, 3);
+    ls_write_any_string(writer, "caf\xc3\xa9");
+    ls_write_any_string(writer, "\xe9 \xc3\xa9\xed\xa0\x80\xc3");
+    ls_write_any_string(writer, NULL);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    ls_document *document = read_bytes(data, size);
+    char text[64];
+    (void)ls_value_print(ls_document_root(document), text, sizeof text);
+    assert_string_equal(text, "[\"caf\xc3\xa9\",\"? \xc3\xa9????\",null]");
+    ls_document_destroy(&document);
+}
+
 TEST_WITH(a_key_that_is_no_string_is_refused, setup_writer, teardown_writer)
 {
     ls_writer *const writer = *state;

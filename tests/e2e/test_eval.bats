@@ -72,9 +72,12 @@ refused() {
     cd out/cartpole/1
     eval_of policy.msgpack --episodes 3
     [ "$(field steps)" = "$first" ]
-    mv policy.msgpack "$BATS_TEST_TMPDIR/mine"
-    eval_of "$BATS_TEST_TMPDIR/mine" "$cartpole" --episodes 3
+    local mine="$BATS_TEST_TMPDIR/"$'mine \xff'
+    mkdir "$mine"
+    mv policy.msgpack "$mine"
+    eval_of "$mine/policy.msgpack" "$cartpole" --episodes 3
     [ "$(field steps)" = "$first" ]
+    [ "$(field weights)" = "${mine%?}?/policy.msgpack" ]
 }
 
 # bats test_tags=slow

@@ -82,8 +82,7 @@ static void origin(const uint8_t *data, size_t size)
     char *const text = fuzz_text(data, size);
     must(ls_writer_create(&writer) == LS_OK);
     ls_write_map(writer, 1);
-    ls_write_string(writer, "key");
-    json_any_string(writer, text);
+    json_string(writer, "key", text);
     line(writer);
     ls_writer_destroy(&writer);
     free(text);

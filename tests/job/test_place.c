@@ -41,9 +41,18 @@ TEST(a_node_has_any_of_the_labels_named)
 
 TEST(what_is_no_place_is_refused_and_shown)
 {
-    static const char *const wrong[] = {"",      "every",         "id",
-                                        "id:",   "id:1,x",        "role:",
-                                        "label", "id:4294967296", "node:3"};
+    static const char *const wrong[] = {"",
+                                        "every",
+                                        "id",
+                                        "id:",
+                                        "id:1,x",
+                                        "role:",
+                                        "label",
+                                        "id:4294967296",
+                                        "node:3",
+                                        "role:a\"b",
+                                        "label:x,caf\xc3\xa9",
+                                        "role:a;b"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_fails(ls_place_check(wrong[i]), LS_EINVAL);
         assert_error_has("is not a place");

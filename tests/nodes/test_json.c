@@ -96,11 +96,11 @@ TEST(bytes_of_msgpack_are_shown_as_what_they_are)
 TEST(a_text_of_any_origin_is_shown_as_far_as_it_can_be)
 {
     ls_writer *writer = begun();
-    ls_write_array(writer, 3);
-    json_any_string(writer, "caf\xc3\xa9");
-    json_any_string(writer, "caf\xe9 \x7f\x80");
-    json_any_string(writer, "");
-    assert_line(&writer, "[\"caf\xc3\xa9\",\"caf? \\u007f?\",\"\"]");
+    ls_write_map(writer, 2);
+    json_string(writer, "path", "caf\xc3\xa9/\xe9 \"\x7f\\\n\x80");
+    json_string(writer, "none", NULL);
+    assert_line(&writer, "{\"path\":\"caf\xc3\xa9/? \\\"\\u007f\\\\\\n?\","
+                         "\"none\":null}");
 }
 
 TEST(a_map_is_read_and_what_is_wrong_is_shown)

@@ -138,6 +138,14 @@ void ls_write_double(ls_writer *writer, double value)
         packed(writer, msgpack_pack_double(&writer->packer, value));
 }
 
+/* Whether a string was begun, whose bytes follow. */
+static bool begin_string(ls_writer *writer, size_t size)
+{
+    if (size > UINT32_MAX)
+        return fail(writer, LS_ELIMIT, "the string is over 4 GiB long");
+    return packed(writer, msgpack_pack_str(&writer->packer, size));
+}
+
 void ls_write_string(ls_writer *writer, const char *text)
 {
     if (text == NULL) {
@@ -149,10 +157,29 @@ void ls_write_string(ls_writer *writer, const char *text)
     const size_t size = strlen(text);
     if (!ls_utf8_valid(text, size))
         fail(writer, LS_EINVAL, "the string is not UTF-8");
-    else if (size > UINT32_MAX)
-        fail(writer, LS_ELIMIT, "the string is over 4 GiB long");
-    else if (packed(writer, msgpack_pack_str(&writer->packer, size)))
+    else if (begin_string(writer, size))
         packed(writer, msgpack_pack_str_body(&writer->packer, text, size));
+}
+
+void ls_write_any_string(ls_writer *writer, const char *text)
+{
+    size_t left = text != NULL ? strlen(text) : 0;
+    if (text == NULL || ls_utf8_valid(text, left)) {
+        ls_write_string(writer, text);
+        return;
+    }
+    if (!begin(writer, true) || !begin_string(writer, left))
+        return;
+    while (left > 0) {
+        const size_t size = ls_utf8_character(text, left);
+        const size_t taken = size == 0 ? 1 : size;
+        if (!packed(writer,
+                    msgpack_pack_str_body(&writer->packer,
+                                          size == 0 ? "?" : text, taken)))
+            return;
+        text += taken;
+        left -= taken;
+    }
 }
 
 void ls_write_binary(ls_writer *writer, const void *data, size_t size)

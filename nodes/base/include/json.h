@@ -18,7 +18,8 @@ LS_MUST_USE int json_line(ls_writer *value, char **out);
  *         LS_ENOMEM. */
 LS_MUST_USE int json_read(const char *text, ls_writer *out);
 
-/* A key and its value, inside a map. A number that is not finite is null. */
+/* A key and its value, inside a map. A text may be of any origin, as of
+ * ls_write_any_string(). A number that is not finite is null. */
 void json_string(ls_writer *out, const char *key, const char *value);
 void json_int(ls_writer *out, const char *key, int64_t value);
 void json_double(ls_writer *out, const char *key, double value);
@@ -28,9 +29,5 @@ void json_bool(ls_writer *out, const char *key, bool value);
  * and texts; null when they are none. A number that is not finite is null. */
 void json_msgpack(ls_writer *out, const char *key, const void *data,
                   size_t size);
-
-/* A text of any origin: what is not UTF-8 gets '?' for every byte beyond
- * ASCII. */
-void json_any_string(ls_writer *out, const char *text);
 
 #endif

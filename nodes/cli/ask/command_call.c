@@ -104,8 +104,7 @@ static int print_message(const struct ls_call_result *result)
     ls_write_map(out, 3);
     json_string(out, "state", ls_call_state_name(result->state));
     json_int(out, "code", result->code);
-    ls_write_string(out, "message");
-    json_any_string(out, result->text);
+    json_string(out, "message", result->text);
     status = json_print_line(out);
     ls_writer_destroy(&out);
     return status;

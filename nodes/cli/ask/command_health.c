@@ -38,8 +38,7 @@ static int print_json(const struct plan_node *node, const struct health *health,
     json_string(out, "state", word);
     json_int(out, "iteration", health->iterations);
     json_int(out, "unmoved_ms", health->unmoved_ms);
-    ls_write_string(out, "at");
-    json_any_string(out, health->at);
+    json_string(out, "at", health->at);
     status = json_print_line(out);
     ls_writer_destroy(&out);
     return status;

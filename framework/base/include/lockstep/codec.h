@@ -37,6 +37,9 @@ LS_API void ls_write_uint(ls_writer *writer, uint64_t value);
 LS_API void ls_write_double(ls_writer *writer, double value);
 /* text: copied; NULL writes nil. Invalid UTF-8 makes the writer fail. */
 LS_API void ls_write_string(ls_writer *writer, const char *text);
+/* The same of a text of any origin, such as a path: each byte that is not UTF-8
+ * becomes '?'. */
+LS_API void ls_write_any_string(ls_writer *writer, const char *text);
 /* data: copied; may be NULL when size is 0. */
 LS_API void ls_write_binary(ls_writer *writer, const void *data, size_t size);
 /* `n` values (array), or `n` pairs of a string and a value (map), follow. The

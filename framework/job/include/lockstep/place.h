@@ -2,7 +2,8 @@
  * coordinator.
  *
  * A place is a text: "all"; "id:3,4"; "role:reader", "label:gpu,fast": whoever
- * has one of them. NULL is all.
+ * has one of them, which are of [A-Za-z0-9._-] as in struct ls_node_options.
+ * NULL is all.
  * Thread: any. Source: docs/jobs.md, "What a job is". */
 #ifndef LOCKSTEP_PLACE_H
 #define LOCKSTEP_PLACE_H
