@@ -30,6 +30,7 @@ static const struct ls_field fields[] = {
     INT(env_episode),
     INT(train_iter),
     INT(discarded),
+    INT(failed_saves),
     DOUBLE(env_steps_per_s, 0.0),
     DOUBLE(eval_value, (double)NAN),
     INT(episodes),

@@ -119,6 +119,8 @@ void role_fill(const struct role *role, ls_task *task, struct report *out)
     out->env_episode = context->env_episode;
     out->train_iter = context->train_iter;
     out->discarded = role->discarded;
+    if (role->state.step != NULL)
+        out->failed_saves = (int64_t)ls_checkpoint_failures(role->state.step);
     if (isfinite(context->last_eval_value))
         out->eval_value = context->last_eval_value;
     if (role->training == NULL)

@@ -229,14 +229,14 @@ void render_json_summary(render *self)
     put_counters(self, lead);
     json_int(out, "env_episode", lead->env_episode);
     json_int(out, "discarded_env_step", lead->discarded);
+    json_int(out, "failed_saves", lead->failed_saves);
     json_double(out, "env_steps_per_s", totals.env_steps_per_s);
     json_int(out, "messages", totals.sent);
     json_int(out, "message_bytes", totals.sent_bytes);
     json_int(out, "losses", totals.lost);
     json_int(out, "refused", totals.refused);
-    if (totals.refused > 0) {
+    if (totals.refused > 0)
         json_string(out, "refusal", totals.refusal);
-    }
     json_string(out, "weights",
                 lead->weights[0] != '\0' ? lead->weights : NULL);
     ls_write_string(out, "nodes");

@@ -135,6 +135,8 @@ static void print_training(const render *self, const struct totals *totals)
                        output_count(lead->discarded).text);
         output_row("discarded", text);
     }
+    if (lead->failed_saves > 0)
+        output_row("failed saves", output_count(lead->failed_saves).text);
     output_row("env steps/s",
                output_count((int64_t)llround(totals->env_steps_per_s)).text);
     print_learners(self);

@@ -215,6 +215,9 @@ told() {
     said "was not saved"
     said "the run goes on"
     [ -s goes/1/policy.msgpack ]
+    last_line "$rest"
+    [ "$(field event)" = summary ]
+    [ "$(field failed_saves)" -gt 0 ]
 }
 
 @test "SIGUSR2 has it save, as processes and as threads" {

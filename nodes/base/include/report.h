@@ -45,6 +45,7 @@ struct report {
     int64_t iteration, env_step, env_episode, train_iter; /* counters */
     int64_t discarded; /* env steps of an iteration that does not count, since
                         * the run ended in it */
+    int64_t failed_saves; /* after which the run went on */
     double env_steps_per_s;
     double eval_value; /* NaN: none yet */
     int64_t episodes;
