@@ -201,6 +201,11 @@ static int lead_run(struct lead *lead, int64_t load, const char *const *names)
     ls_job *job = lead->job;
     int status = ask_each(&job->asker, job->nodes, job->n_nodes, write_hello,
                           job, job->options.start_timeout_ms);
+    if (status == LS_ETIMEDOUT)
+        (void)ls_error_at(status,
+                          "job %s: not all nodes began it within %d ms "
+                          "(start_timeout_ms)",
+                          job->options.name, job->options.start_timeout_ms);
     if (status == LS_OK)
         status = job_resume(job, load, names, &lead->epoch, &lead->stopped);
     if (status != LS_OK || load != LS_CHECKPOINT_NONE)
@@ -347,8 +352,11 @@ static int follow(ls_job *job)
             ls_now(job->runtime) >= patience(job))
             status = ls_error(LS_ETIMEDOUT,
                               "job %s: node %" PRIu32
-                              ", which leads it, asks nothing",
-                              job->options.name, job->leader);
+                              ", which leads it, asks nothing (%s)",
+                              job->options.name, job->leader,
+                              job->asked ? "group_timeout_ms and four times "
+                                           "save_timeout_ms"
+                                         : "start_timeout_ms");
     if (status == LS_OK)
         status = ls_failure_return(&job->failure);
     ls_mutex_unlock(&job->asker.mutex);

@@ -193,5 +193,6 @@ int lease_ask(struct lease_answer *out, const struct lease_asking *asking)
     char text[LS_ERROR_TEXT_MAX];
     (void)snprintf(text, sizeof text, "%s", ls_error_text());
     asker_fini(&asker);
-    return status == LS_OK ? LS_OK : ls_error(status, "%s", text);
+    return status == LS_OK ? LS_OK
+                           : plan_start_ended(ls_error(status, "%s", text));
 }

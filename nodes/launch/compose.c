@@ -151,7 +151,9 @@ static int run_compose(const compose *self, ...)
         return status;
     const bool overlaps = strstr(said, "overlaps") != NULL;
     return ls_error(LS_EIO, "docker-compose, with %s: %s%s", self->path,
-                    code == 124 ? "no end after " CALL_S " s" : said,
+                    code == 124 ? "no end after " CALL_S " s: this machine is "
+                                  "too busy, or Docker hangs"
+                                : said,
                     overlaps ? "; LOCKSTEP_SUBNET names another network, as in "
                                "198.18.44.0/24"
                              : "");

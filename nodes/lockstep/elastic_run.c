@@ -351,10 +351,14 @@ static int give_up(const elastic_run *self, const char *why,
                    enum elastic_state state, size_t which)
 {
     const struct plan_node *node = &self->plan->nodes[which];
+    const int ms = self->plan->world.start_timeout_ms + PLAN_BACKOFF_MAX_MS;
     return state == ELASTIC_AWAITS
                ? ls_error(LS_ELOST,
-                          "%s; node %" PRIu32 " (%s) did not come back", why,
-                          node->id, plan_role_names[node->role])
+                          "%s; node %" PRIu32 " (%s) did not come back within "
+                          "%g s (world.start_timeout_s, and %d s): if it only "
+                          "needs longer, raise that",
+                          why, node->id, plan_role_names[node->role],
+                          ms / 1000.0, PLAN_BACKOFF_MAX_MS / 1000)
                : ls_error(LS_ELOST, "%s", why);
 }
 

@@ -635,7 +635,7 @@ static int join_world(node_run *run)
     if (status == LS_OK)
         status = enter(run, PHASE_JOINING);
     if (status == LS_OK)
-        status = ls_node_join(run->node);
+        status = plan_start_ended(ls_node_join(run->node));
     if (status != LS_OK)
         return status;
     report.kind = REPORT_STARTED;

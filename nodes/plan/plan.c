@@ -412,6 +412,18 @@ void plan_node_options(const struct plan *plan, struct ls_node_options *out)
         out->shared_bytes = (size_t)plan->world.shared_mib << 20;
 }
 
+int plan_start_ended(int status)
+{
+    char text[LS_ERROR_TEXT_MAX - 80];
+    if (status != LS_EUNREACHABLE && status != LS_ETIMEDOUT)
+        return status;
+    (void)snprintf(text, sizeof text, "%s", ls_error_text());
+    return ls_error(status,
+                    "%s; if all is right and only slow, raise "
+                    "world.start_timeout_s",
+                    text);
+}
+
 uint32_t plan_channel(const struct plan *plan)
 {
     return plan_is_service(plan) ? (uint32_t)plan->service.channel : 0;

@@ -177,6 +177,7 @@ giver() {
         --set world.leases=ipc:///nowhere/x --set world.start_timeout_s=1
     [ "$status" -eq 69 ]
     says "asking node 0 for an id of a member, at ipc:///nowhere/x"
+    says "raise world.start_timeout_s"
     with_keys
     run "$LOCKSTEP" node job.yaml --role member \
         --set world.leases=tcp://box:21400

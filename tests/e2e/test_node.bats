@@ -80,6 +80,7 @@ END
         --bind "ipc://$PWD/zero.ipc"
     [ "$status" -eq 69 ]
     says "missing: node 1, 2"
+    says "if all is right and only slow, raise world.start_timeout_s"
 }
 
 @test "a peer of another job has another secret: exit 78, at once" {

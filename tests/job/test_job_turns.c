@@ -231,8 +231,36 @@ static void silent_body(struct job_world *world)
     world->tune = impatient;
     (void)life(world);
     assert_int_equal(world->sites[1].status, LS_ETIMEDOUT);
-    assert_has(world->sites[1].text, "node 1, which leads it, asks nothing");
+    assert_has(world->sites[1].text,
+               "node 1, which leads it, asks nothing "
+               "(group_timeout_ms and four times save_timeout_ms)");
     assert_true(story->told_at != 0 && story->told_at < 20 * LS_NS_PER_S);
+}
+
+static int act_late(struct site *site)
+{
+    if (site->id != 2)
+        return ls_job_run(site->job, NULL);
+    rest_of(site, 25 * LS_NS_PER_S);
+    return LS_OK;
+}
+
+static void late_body(struct job_world *world)
+{
+    world->describe = describe_listening;
+    world->act = act_late;
+    (void)life(world);
+    assert_int_equal(world->sites[0].status, LS_ETIMEDOUT);
+    assert_has(world->sites[0].text, "job reader: not all nodes began it "
+                                     "within 20000 ms (start_timeout_ms)");
+    assert_has(world->sites[0].text, "node 2");
+}
+
+TEST(a_job_that_not_all_begin_says_for_how_long_it_waited)
+{
+    struct story story = {.deaf = 0};
+    struct job_world world = {.self = &story};
+    world_play(&world, 1, late_body);
 }
 
 TEST(a_node_that_gives_its_leader_up_cancels_its_tasks)

@@ -159,7 +159,8 @@ TEST_WITH(who_does_not_come_back_in_time_is_given_up_once, folder_set_up,
 
             continue;
         assert_int_equal(host->status, LS_ELOST);
-        if (strstr(host->text, "node 1 (collector) did not come back") == NULL)
+        if (strstr(host->text, "node 1 (collector) did not come back within") ==
+            NULL)
             fail_msg("%s", host->text);
         assert_true(host->ended_at >= world.lose_at + PATIENCE_NS);
         assert_true(host->ended_at <=

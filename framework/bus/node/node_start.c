@@ -312,7 +312,7 @@ static void append_silent(const ls_node *node, struct text *text,
 
 static int not_formed(ls_node *node, bool hopeless)
 {
-    char buffer[LS_ERROR_TEXT_MAX - 100], within[32] = "";
+    char buffer[LS_ERROR_TEXT_MAX - 200], within[64] = "";
     struct text text = {buffer, sizeof buffer};
     struct silent silent[MAX_SILENT];
     buffer[0] = '\0';
@@ -344,7 +344,7 @@ static int not_formed(ls_node *node, bool hopeless)
         !(said && node->options.topology == LS_TOPOLOGY_MESH))
         append(&text, "; %s", hint);
     if (!hopeless)
-        snprintf(within, sizeof within, " within %d ms",
+        snprintf(within, sizeof within, " within %d ms (start_timeout_ms)",
                  node->options.start_timeout_ms);
     return ls_error(mismatch ? LS_EMISMATCH : LS_EUNREACHABLE,
                     "node %u: the world was not formed%s: %zu of %u nodes are "

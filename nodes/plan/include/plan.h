@@ -286,6 +286,9 @@ bool plan_role_named(const char *name, enum plan_role *out);
 /* What each node of the job has, of its plan and by default: the rest is its
  * own. Borrows the name of the job. */
 void plan_node_options(const struct plan *plan, struct ls_node_options *out);
+/* The end of a start with those options, `status`: one that took too long is
+ * told with the key that gives it longer. */
+int plan_start_ended(int status);
 
 /* Whether its host is "{hostname}", the name of whichever machine it runs on:
  * others hear of it only from the node itself. */
