@@ -901,6 +901,13 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Whether it woke so late that it stood still, as by Ctrl-Z: all nodes of a
+ * run do so with it. */
+static bool stood_still(const supervisor *sup, int64_t until)
+{
+    return ls_now(sup->runtime) - until > LS_NS_PER_S;
+}
+
 static enum outcome await(supervisor *sup, bool for_endpoint, int64_t deadline)
 {
     enum outcome outcome = look(sup, for_endpoint);
@@ -914,7 +921,11 @@ static enum outcome await(supervisor *sup, bool for_endpoint, int64_t deadline)
             status = ls_cond_wait(&sup->cond, &sup->mutex,
                                   earlier(end, earliest_due(sup)));
         outcome = look(sup, for_endpoint);
-        if (outcome == GOING && status != LS_OK && ls_now(sup->runtime) >= end)
+        if (outcome != GOING || status == LS_OK || ls_now(sup->runtime) < end)
+            continue;
+        if (end == last && stood_still(sup, end))
+            last = LS_FOREVER; /* it begins anew: nobody had that time */
+        else
             return end == last && leave_behind(sup) ? LEFT_BEHIND : TIME_UP;
     }
     return outcome;

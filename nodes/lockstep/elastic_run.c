@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lockstep/channel.h"
 #include "lockstep/codec.h"
 #include "lockstep/event.h"
 #include "lockstep/log.h"
@@ -318,7 +319,7 @@ static void give_round_up(elastic_run *self)
 struct patience {
     uint64_t iterations; /* at the last loss; UINT64_MAX: there was none */
     bool again;          /* there was none since, and no iteration either */
-    int64_t ends_at;     /* from a loss to an iteration that is whole */
+    struct ls_due end;   /* from a loss to an iteration that is whole */
     int64_t stops_at;    /* the run, by its plan: the learner ends it */
 };
 
@@ -342,9 +343,10 @@ static void lose_patience(const elastic_run *self, struct patience *patience)
     patience->again = iterations == patience->iterations;
     patience->iterations = iterations;
     if (!patience->again)
-        patience->ends_at =
+        patience->end = ls_due_at(
+            self->node,
             ls_deadline(self->runtime, self->plan->world.start_timeout_ms +
-                                           PLAN_BACKOFF_MAX_MS);
+                                           PLAN_BACKOFF_MAX_MS));
 }
 
 static int give_up(const elastic_run *self, const char *why,
@@ -381,7 +383,7 @@ static void wait_for_news(elastic_run *self, uint64_t seen, int64_t until)
  * its time. An error is the end of it: whoever waits again waits for ever.
  * why: the text of the loss. */
 static int await_all(elastic_run *self, const char *why,
-                     const struct patience *patience, bool *done)
+                     struct patience *patience, bool *done)
 {
     bool rested = !patience->again;
     for (;;) {
@@ -399,11 +401,12 @@ static int await_all(elastic_run *self, const char *why,
         *done = state == ELASTIC_DONE || now >= patience->stops_at;
         if (*done)
             return LS_OK;
-        if (state == ELASTIC_BROKEN || now >= patience->ends_at)
+        if (state == ELASTIC_BROKEN ||
+            ls_due_has_passed(self->node, &patience->end))
             return give_up(self, why, state, which);
         if (state == ELASTIC_WHOLE && rested)
             return LS_OK;
-        int64_t until = earlier(patience->ends_at, patience->stops_at);
+        int64_t until = earlier(patience->end.at, patience->stops_at);
         if (state == ELASTIC_WHOLE)
             until = earlier(until, ls_deadline(self->runtime, AGAIN_MS));
         wait_for_news(self, seen, until);

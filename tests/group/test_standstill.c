@@ -1,6 +1,7 @@
 /* A whole job is stopped, as by Ctrl-Z, for longer than any wait takes, and
  * goes on: nobody had the time, so no wait ends by its deadline. */
 #include "lockstep/barrier.h"
+#include "lockstep/event.h"
 #include "lockstep/group.h"
 #include "lockstep/network.h"
 #include "mesh_node.h"
@@ -79,6 +80,68 @@ static int meet_in_shared_memory(struct life *life)
     return meet_in_group(life, LS_GROUP_ROOM_ALWAYS);
 }
 
+/* The last one says so once all go on. */
+static int meet_at_event(struct life *life)
+{
+    ls_waiter *waiter;
+    int status = LS_OK;
+    MUST(ls_waiter_create(&waiter, life->node, "go", 0) == LS_OK);
+    MUST(ls_node_start(life->node) == LS_OK);
+    rest_until_meeting(life);
+    if (life->number == LAST)
+        MUST(ls_emit(life->node, "go", NULL, 0) == LS_OK);
+    else if (life->number == 0)
+        status = ls_wait_for(life->node, "go", WAIT_MS, NULL, NULL);
+    else
+        status = ls_waiter_wait(waiter, WAIT_MS, NULL, NULL);
+    MUST(ls_waiter_destroy(&waiter) == LS_OK);
+    return status;
+}
+
+/* The first one takes long; others come at once. */
+static int take(void *self, const struct ls_event *event)
+{
+    const struct life *const life = self;
+    (void)event;
+    ls_rest_until(ls_host_runtime(life->host),
+                  (STAND + LAST_AT) * LS_NS_PER_MS);
+    return LS_OK;
+}
+
+/* More than there is room for, until `to` goes on. */
+static int emit_much(struct life *life, uint32_t to)
+{
+    enum { N = 200, SIZE = 65536 };
+    static char data[SIZE];
+    const struct ls_emission much = {.event = "much",
+                                     .data = data,
+                                     .size = SIZE,
+                                     .to_one = true,
+                                     .to = to,
+                                     .timeout_ms = WAIT_MS};
+    int status = ls_on(life->node, "much", take, life);
+    MUST(status == LS_OK);
+    MUST(ls_node_start(life->node) == LS_OK);
+    if (life->number == LAST && to == LAST)
+        ls_rest_until(ls_host_runtime(life->host), 2 * STAND * LS_NS_PER_MS);
+    if (life->number == LAST)
+        return LS_OK;
+    rest_until_meeting(life);
+    for (int i = 0; i < N && status == LS_OK; i++)
+        status = ls_emit_with(life->node, &much);
+    return status;
+}
+
+static int meet_for_room(struct life *life)
+{
+    return emit_much(life, LAST);
+}
+
+static int meet_for_own_room(struct life *life)
+{
+    return emit_much(life, life->number);
+}
+
 static void live(void *arg)
 {
     struct life *const life = arg;
@@ -139,6 +202,21 @@ static void tell(int (*meet)(struct life *life))
 TEST(who_waits_in_a_barrier_does_so_when_all_go_on)
 {
     tell(meet_at_barrier);
+}
+
+TEST(so_does_who_waits_for_an_event)
+{
+    tell(meet_at_event);
+}
+
+TEST(so_does_who_emits_where_there_is_no_room)
+{
+    tell(meet_for_room);
+}
+
+TEST(so_does_who_emits_to_itself)
+{
+    tell(meet_for_own_room);
 }
 
 TEST(so_do_the_ranks_of_a_group)

@@ -56,8 +56,9 @@ struct world {
     ls_simulation *simulation;
     ls_network *network;
     struct host hosts[N];
-    int64_t lose_at; /* a node is killed */
-    int64_t end_at;  /* the others are told to end; 0: they are not */
+    int64_t lose_at;  /* a node is killed */
+    int64_t end_at;   /* the others are told to end; 0: they are not */
+    int64_t stand_ns; /* they stand still for so long, a second later */
 };
 
 static void put_report(void *self, const struct report *report)
@@ -100,6 +101,16 @@ static void begin(struct world *world, uint32_t index)
                               "node", run_host, host));
 }
 
+static void stand_still(struct world *world, ls_runtime *runtime)
+{
+    ls_rest_until(runtime, world->lose_at + LS_NS_PER_S);
+    ls_host_pause(world->hosts[LEARNER].host);
+    ls_host_pause(world->hosts[EVALUATOR].host);
+    ls_rest_until(runtime, ls_now(runtime) + world->stand_ns);
+    ls_host_resume(world->hosts[LEARNER].host);
+    ls_host_resume(world->hosts[EVALUATOR].host);
+}
+
 static void live(void *arg)
 {
     struct world *world = arg;
@@ -111,6 +122,8 @@ static void live(void *arg)
         assert_true(world->hosts[i].started);
     ls_network_kill(world->network, world->hosts[COLLECTOR].host);
     node_run_cancel(world->hosts[COLLECTOR].run, LS_ECANCELED, "killed");
+    if (world->stand_ns != 0)
+        stand_still(world, runtime);
     if (world->end_at != 0) {
         ls_rest_until(runtime, world->end_at);
         node_run_cancel(world->hosts[LEARNER].run, LS_ECANCELED, "told");
@@ -148,13 +161,12 @@ static void run_world(struct world *world, const struct place *place,
     plan_fini(&world->plan);
 }
 
-TEST_WITH(who_does_not_come_back_in_time_is_given_up_once, folder_set_up,
-          folder_tear_down)
+static void awaits_one_that_stays_away(struct world *world,
+                                       const struct place *place)
 {
-    struct world world = {.lose_at = LS_NS_PER_S};
-    run_world(&world, *state, 1, 0.0);
+    run_world(world, place, 1, 0.0);
     for (size_t i = 0; i < N; i++) {
-        const struct host *host = &world.hosts[i];
+        const struct host *host = &world->hosts[i];
         if (i == COLLECTOR)
 
             continue;
@@ -162,10 +174,24 @@ TEST_WITH(who_does_not_come_back_in_time_is_given_up_once, folder_set_up,
         if (strstr(host->text, "node 1 (collector) did not come back within") ==
             NULL)
             fail_msg("%s", host->text);
-        assert_true(host->ended_at >= world.lose_at + PATIENCE_NS);
-        assert_true(host->ended_at <=
-                    world.lose_at + SILENCE_NS + PATIENCE_NS + SOON_NS);
+        const int64_t by = world->lose_at + world->stand_ns + PATIENCE_NS;
+        assert_true(host->ended_at >= by);
+        assert_true(host->ended_at <= by + SILENCE_NS + SOON_NS);
     }
+}
+
+TEST_WITH(who_does_not_come_back_in_time_is_given_up_once, folder_set_up,
+          folder_tear_down)
+{
+    struct world world = {.lose_at = LS_NS_PER_S};
+    awaits_one_that_stays_away(&world, *state);
+}
+
+TEST_WITH(who_stands_still_meanwhile_waits_for_as_long_as_it_runs,
+          folder_set_up, folder_tear_down)
+{
+    struct world world = {.lose_at = LS_NS_PER_S, .stand_ns = 30 * LS_NS_PER_S};
+    awaits_one_that_stays_away(&world, *state);
 }
 
 TEST_WITH(whoever_waits_can_be_ended, folder_set_up, folder_tear_down)

@@ -10,14 +10,12 @@
 #include "event_trace.h"
 
 /* The clock is read by an emit that has to wait, and only then. */
-static int64_t deadline_of(struct emit *e)
+static int64_t deadline_of(const struct emit *e)
 {
-    if (e->deadline == 0)
-        e->deadline = ls_deadline(e->node->runtime,
-                                  e->in->timeout_ms != 0
-                                      ? e->in->timeout_ms
-                                      : e->node->options.emit_timeout_ms);
-    return e->deadline;
+    return ls_deadline(e->node->runtime,
+                       e->in->timeout_ms != 0
+                           ? e->in->timeout_ms
+                           : e->node->options.emit_timeout_ms);
 }
 
 /* Who has no room misses it. */
@@ -97,18 +95,21 @@ static int wait_once(struct emit *e, struct peer *peer, size_t size,
     }
     if (!e->wait || bus_is_current(node)) /* that would make room */
         return no_room(e, peer, size);
-    const int64_t deadline = deadline_of(e);
-    int64_t until = deadline;
+    if (e->due.at == 0)
+        e->due = due_at(node, deadline_of(e));
+    int64_t until = e->due.at;
     if (peer != NULL) {
         const int64_t now = ls_now(node->runtime);
         const int64_t look = losses_waiting(e->entry, peer, *since, now);
-        until = look < deadline ? look : deadline;
+        until = look < until ? look : until;
     }
     node->emits_waiting++;
     const int woken =
         ls_cond_wait(&node->changed, transport_mutex(node->transport), until);
     node->emits_waiting--;
-    return woken != LS_OK && until == deadline ? no_room(e, peer, size) : LS_OK;
+    return woken != LS_OK && due_has_passed(node, &e->due)
+               ? no_room(e, peer, size)
+               : LS_OK;
 }
 
 static void note_waited(struct emit *e, struct peer *peer, int64_t since)
@@ -593,21 +594,23 @@ static int find_one(struct emit *e)
 
 /* message: NULL: it is short and for this node alone, and goes there at once.
  */
-static int put_here(struct emit *e, int64_t deadline, struct message **message)
+static int put_here(struct emit *e, struct ls_due *due,
+                    struct message **message)
 {
     const struct ls_emission *in = e->in;
     return message != NULL
-               ? dispatch_reserve(e->node, e->entry, in->size, deadline,
-                                  message)
-               : dispatch_emit(e->node, e->entry, in->data, in->size, deadline);
+               ? dispatch_reserve(e->node, e->entry, in->size, due, message)
+               : dispatch_emit(e->node, e->entry, in->data, in->size, due);
 }
 
 /* Without a look at the clock while there is room. */
 static int emit_here(struct emit *e, struct message **message)
 {
-    const int status = put_here(e, LS_NOW, message);
-    return status == LS_EAGAIN && e->wait ? put_here(e, deadline_of(e), message)
-                                          : status;
+    const int status = put_here(e, NULL, message);
+    if (status != LS_EAGAIN || !e->wait)
+        return status;
+    e->due = ls_due_at(e->node, deadline_of(e));
+    return put_here(e, &e->due, message);
 }
 
 static int put_payload(struct emit *e, struct message *message)

@@ -18,8 +18,8 @@ struct emit {
     struct event_entry *entry;
     const struct delivery *how;
     bool wait;
-    int64_t deadline; /* from emit_deadline() alone; 0: not yet asked for */
-    struct peer *one; /* to_one */
+    struct ls_due due; /* at 0: it has not had to wait yet */
+    struct peer *one;  /* to_one */
     struct peer *one_direct;
     uint64_t sequence;
     int64_t waited_at;       /* it began to wait for room then; 0: it did not */

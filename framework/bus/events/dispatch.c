@@ -161,17 +161,27 @@ static bool has_room(const ls_node *node, size_t bytes)
             local->bytes + bytes <= node->options.window_bytes);
 }
 
+/* Lock held, and let go of: the transport's is taken before it elsewhere. */
+static bool has_passed(ls_node *node, struct ls_due *due)
+{
+    ls_mutex_unlock(&node->dispatch.lock);
+    const bool passed = ls_due_has_passed(node, due);
+    ls_mutex_lock(&node->dispatch.lock);
+    return passed;
+}
+
 /* Take room in the window of this node. Lock held, and let go of while it waits
  * for some. */
-static int take_room(ls_node *node, size_t bytes, int64_t deadline)
+static int take_room(ls_node *node, size_t bytes, struct ls_due *due)
 {
     struct dispatch *d = &node->dispatch;
     int status = LS_OK;
     while (!has_room(node, bytes) && !d->closed && status == LS_OK) {
         status = atomic_load(&d->interrupted);
         if (status == LS_OK &&
-            (deadline == LS_NOW || dispatch_is_current(node) ||
-             ls_cond_wait(&d->room, &d->lock, deadline) != LS_OK))
+            (due == NULL || dispatch_is_current(node) ||
+             (ls_cond_wait(&d->room, &d->lock, due->at) != LS_OK &&
+              has_passed(node, due))))
             status = LS_EAGAIN;
     }
     if (d->closed)
@@ -310,12 +320,12 @@ static void begin_batch(ls_node *node, struct message *message,
 }
 
 int dispatch_emit(ls_node *node, struct event_entry *entry, const void *data,
-                  size_t size, int64_t deadline)
+                  size_t size, struct ls_due *due)
 {
     struct dispatch *d = &node->dispatch;
     struct message *message = NULL;
     ls_mutex_lock(&d->lock);
-    int status = take_room(node, size, deadline);
+    int status = take_room(node, size, due);
     if (status == LS_OK && !join_batch(node, entry, 0, data, size)) {
         status = take_local(node, entry, size, &message);
         if (status == LS_OK)
@@ -327,11 +337,11 @@ int dispatch_emit(ls_node *node, struct event_entry *entry, const void *data,
 }
 
 int dispatch_reserve(ls_node *node, struct event_entry *entry, size_t bytes,
-                     int64_t deadline, struct message **out)
+                     struct ls_due *due, struct message **out)
 {
     struct dispatch *d = &node->dispatch;
     ls_mutex_lock(&d->lock);
-    int status = take_room(node, bytes, deadline);
+    int status = take_room(node, bytes, due);
     if (status == LS_OK)
         status = take_local(node, entry, bytes, out);
     const uint64_t waiting = d->local.messages;

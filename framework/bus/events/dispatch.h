@@ -70,14 +70,15 @@ void dispatch_stop(ls_node *node);
 void dispatch_fini(ls_node *node);
 void dispatch_add(ls_node *node, struct message_list *list);
 /* Queue a local event of at most DISPATCH_SHORT bytes. It waits for room until
- * the deadline. Errors: LS_EAGAIN, LS_ECLOSED, LS_ENOMEM; what interrupted it.
+ * that is due, and without it not at all. Errors: LS_EAGAIN, LS_ECLOSED,
+ * LS_ENOMEM; what interrupted it.
  */
 int dispatch_emit(ls_node *node, struct event_entry *entry, const void *data,
-                  size_t size, int64_t deadline);
+                  size_t size, struct ls_due *due);
 /* The same in two steps, of any size: room, and a message that says whose it
  * is. That is then queued, or given up. */
 int dispatch_reserve(ls_node *node, struct event_entry *entry, size_t bytes,
-                     int64_t deadline, struct message **out);
+                     struct ls_due *due, struct message **out);
 /* data: of one that is short; others have their payload already. */
 void dispatch_fill(ls_node *node, struct message *message, const void *data);
 /* What needs no room. */

@@ -67,6 +67,19 @@ static int check_thread(const ls_node *node, const char *event)
                : LS_OK;
 }
 
+/* One wait for any news. Returns whether it was the last one. Router held, and
+ * let go of: the transport's lock is taken before it elsewhere. */
+static bool wait_once(ls_node *node, struct ls_due *due)
+{
+    ls_mutex *const lock = &node->router.lock;
+    if (ls_cond_wait(&node->router.idle, lock, due->at) == LS_OK)
+        return false;
+    ls_mutex_unlock(lock);
+    const bool passed = ls_due_has_passed(node, due);
+    ls_mutex_lock(lock);
+    return passed;
+}
+
 /* ---- for the next one -------------------------------------------------- */
 
 struct wait {
@@ -93,16 +106,14 @@ static int came(void *self, const struct ls_event *event)
     return LS_OK;
 }
 
-static int wait_locked(struct wait *w, const char *event, int64_t deadline)
+static int wait_locked(struct wait *w, const char *event, struct ls_due *due)
 {
     ls_node *const node = w->node;
     while (!w->came) {
         const int status = ended(node, event, &w->took);
         if (status != LS_OK)
             return status;
-        if (ls_cond_wait(&node->router.idle, &node->router.lock, deadline) !=
-                LS_OK &&
-            !w->came)
+        if (wait_once(node, due) && !w->came)
             return tell(LS_ETIMEDOUT, event);
     }
     return LS_OK;
@@ -114,8 +125,8 @@ int ls_wait_for(ls_node *node, const char *event, int wait_ms, ls_event_fn *fn,
     int status = check_thread(node, event);
     if (status != LS_OK)
         return status;
-    const int64_t deadline = ls_deadline(node->runtime, wait_ms);
-    status = check_op(node, event, deadline);
+    struct ls_due due = ls_due_at(node, ls_deadline(node->runtime, wait_ms));
+    status = check_op(node, event, due.at);
     if (status != LS_OK)
         return status;
     struct wait w = {.node = node, .fn = fn, .self = self};
@@ -123,7 +134,7 @@ int ls_wait_for(ls_node *node, const char *event, int wait_ms, ls_event_fn *fn,
     if (status != LS_OK)
         return status;
     ls_mutex_lock(&node->router.lock);
-    status = wait_locked(&w, event, deadline);
+    status = wait_locked(&w, event, &due);
     ls_failure_keep(&w.end, status);
     if (!w.came)
         (void)router_off_waiting(node, event, came, &w);
@@ -202,19 +213,17 @@ int ls_waiter_create(ls_waiter **out, ls_node *node, const char *event,
 }
 
 /* What is kept comes before any reason not to wait. Router held. */
-static int take(ls_waiter *waiter, int64_t deadline, struct kept **out)
+static int take(ls_waiter *waiter, struct ls_due *due, struct kept **out)
 {
     ls_node *const node = waiter->node;
     bool took;
     while (waiter->first == NULL) {
         int status = ended(node, waiter->event, &took);
         if (status == LS_OK)
-            status = check_op(node, waiter->event, deadline);
+            status = check_op(node, waiter->event, due->at);
         if (status != LS_OK)
             return status;
-        if (ls_cond_wait(&node->router.idle, &node->router.lock, deadline) !=
-                LS_OK &&
-            waiter->first == NULL)
+        if (wait_once(node, due) && waiter->first == NULL)
             return tell(LS_ETIMEDOUT, waiter->event);
     }
     *out = waiter->first;
@@ -228,13 +237,13 @@ static int take(ls_waiter *waiter, int64_t deadline, struct kept **out)
 int ls_waiter_wait(ls_waiter *waiter, int wait_ms, ls_event_fn *fn, void *self)
 {
     ls_node *const node = waiter->node;
-    const int64_t deadline = ls_deadline(node->runtime, wait_ms);
+    struct ls_due due = ls_due_at(node, ls_deadline(node->runtime, wait_ms));
     struct kept *kept = NULL;
     int status = check_thread(node, waiter->event);
     if (status != LS_OK)
         return status;
     ls_mutex_lock(&node->router.lock);
-    status = take(waiter, deadline, &kept);
+    status = take(waiter, &due, &kept);
     ls_mutex_unlock(&node->router.lock);
     if (kept != NULL && fn != NULL)
         status = fn(self, &kept->event);

@@ -683,13 +683,17 @@ void ls_channel_wake_at(ls_channel *channel, int64_t at)
         node_wake_by(node, at);
 }
 
+static int64_t stood_ns(const ls_node *node)
+{
+    return membership_stood_ns(&node->world, ls_now(node->runtime));
+}
+
 int64_t ls_node_stood_ns(const ls_node *node)
 {
     if (node == NULL || node->transport == NULL || node_check(node) != LS_OK)
         return 0;
     transport_lock(node->transport);
-    const int64_t stood =
-        membership_stood_ns(&node->world, ls_now(node->runtime));
+    const int64_t stood = stood_ns(node);
     transport_unlock(node->transport);
     return stood;
 }
@@ -699,6 +703,12 @@ static bool is_moment(int64_t at)
     return at != LS_NOW && at != LS_FOREVER;
 }
 
+struct ls_due due_at(const ls_node *node, int64_t deadline)
+{
+    return (struct ls_due){
+        .at = deadline, .stood_ns = is_moment(deadline) ? stood_ns(node) : 0};
+}
+
 struct ls_due ls_due_at(const ls_node *node, int64_t deadline)
 {
     return (struct ls_due){
@@ -706,11 +716,19 @@ struct ls_due ls_due_at(const ls_node *node, int64_t deadline)
         .stood_ns = is_moment(deadline) ? ls_node_stood_ns(node) : 0};
 }
 
-void due_put_off(struct ls_due *due, int64_t stood_ns)
+static void put_off(struct ls_due *due, int64_t stood)
 {
     if (is_moment(due->at))
-        due->at += stood_ns - due->stood_ns;
-    due->stood_ns = stood_ns;
+        due->at += stood - due->stood_ns;
+    due->stood_ns = stood;
+}
+
+bool due_has_passed(const ls_node *node, struct ls_due *due)
+{
+    if (ls_now(node->runtime) < due->at)
+        return false;
+    put_off(due, stood_ns(node));
+    return ls_now(node->runtime) >= due->at;
 }
 
 bool ls_due_has_passed(const ls_node *node, struct ls_due *due)
@@ -719,7 +737,7 @@ bool ls_due_has_passed(const ls_node *node, struct ls_due *due)
         ls_now(node != NULL ? node->runtime : ls_runtime_current());
     if (now < due->at || due->at == LS_NOW)
         return due->at == LS_NOW;
-    due_put_off(due, ls_node_stood_ns(node));
+    put_off(due, ls_node_stood_ns(node));
     return now >= due->at;
 }
 

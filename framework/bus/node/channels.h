@@ -18,8 +18,10 @@ struct channels {
     uint64_t n; /* that ever were */
 };
 
-/* As the node has stood still for so long in all, by now. Any thread. */
-void due_put_off(struct ls_due *due, int64_t stood_ns);
+/* Any thread: ls_due_at() and ls_due_has_passed(), with the transport's lock
+ * held. */
+struct ls_due due_at(const ls_node *node, int64_t deadline);
+bool due_has_passed(const ls_node *node, struct ls_due *due);
 /* The name of one that is open, or NULL. Any thread. */
 const char *channels_open(ls_node *node);
 void channels_message(ls_node *node, const struct wire_header *header,

@@ -372,19 +372,13 @@ static int64_t earlier(int64_t a, int64_t b)
 }
 
 /* Lock held. */
-static int64_t stood_ns(const ls_node *node)
-{
-    return membership_stood_ns(&node->world, ls_now(node->runtime));
-}
-
-/* Lock held. */
 static int wait_for_members(ls_node *node, int64_t deadline)
 {
     int64_t look_at = ls_deadline(node->runtime, LOOK_MS);
     int64_t say_at = node->options.waiting != NULL
                          ? ls_deadline(node->runtime, SAY_MS)
                          : LS_FOREVER;
-    struct ls_due due = {deadline, stood_ns(node)};
+    struct ls_due due = due_at(node, deadline);
     int status = LS_OK;
     while (!formed(node) && node->world.fatal == LS_OK &&
            !node_is_stopping(node) && status == LS_OK &&
@@ -392,10 +386,7 @@ static int wait_for_members(ls_node *node, int64_t deadline)
         const int64_t until = earlier(due.at, earlier(look_at, say_at));
         status = ls_cond_wait(&node->changed, transport_mutex(node->transport),
                               until);
-        if (status == LS_OK)
-            continue;
-        due_put_off(&due, stood_ns(node));
-        if (until == due.at)
+        if (status == LS_OK || due_has_passed(node, &due))
             continue;
         transport_unlock(node->transport);
         status = LS_OK;
