@@ -15,8 +15,11 @@
 struct event_access;
 
 #define EVENT_BUCKETS 256
-#define MAX_EVENTS    16384 /* names; peers may make half of them known */
-#define MAX_LISTENERS 4096  /* to one event, at other nodes */
+/* Names; peers may make half of them known. None is given back: its numbers go
+ * on where they were, or receivers would take what is emitted next for what
+ * they had, and look-ups without a lock may stand at it. */
+#define MAX_EVENTS    16384
+#define MAX_LISTENERS 4096 /* to one event, at other nodes */
 
 struct listener {
     struct listener *next;
