@@ -222,20 +222,11 @@ TEST(the_next_life_of_a_node_shares_anew)
     for (int life = 0; life < 3; life++) {
         become_near(t, 0, 1);
         char bind[LS_ENDPOINT_MAX + 1];
-        const char *const seed = t->world.seed;
         struct world_node *const at = &t->world.at[1];
         strcpy(bind, ls_node_endpoint(at->node));
         destroy(t, 1);
         await_parted(t, 0, 1);
-        struct ls_node_options options;
-        ls_node_options_init(&options);
-        options.id = 2;
-        options.bind = bind;
-        options.attach = &seed;
-        options.n_attach = 1;
-        options.world_size = 2;
-        options.start_timeout_ms = LONG_MS;
-        assert_ok(ls_node_create(&at->node, &options));
+        at->node = world_late(&t->world, &(struct world_plan){.n = 2}, 2, bind);
         prepare(at->node, 1, t);
         assert_ok(ls_node_start(at->node));
     }

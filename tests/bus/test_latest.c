@@ -157,8 +157,6 @@ TEST(a_member_that_comes_later_gets_it)
 {
     struct world world;
     struct seen seen;
-    struct ls_node_options options;
-    ls_node *late = NULL;
     const int value = 7;
     world_start(&world, &(struct world_plan){.n = 1});
     seen_init(&seen, 100);
@@ -168,16 +166,9 @@ TEST(a_member_that_comes_later_gets_it)
                                            .data = &value,
                                            .size = sizeof value,
                                            .delivery = LS_DELIVERY_LATEST}));
-    const char *seed = world.seed;
     char bind[LS_ENDPOINT_MAX + 1];
     fresh_endpoint(bind, sizeof bind);
-    ls_node_options_init(&options);
-    options.id = 2;
-    options.bind = bind;
-    options.attach = &seed;
-    options.n_attach = 1;
-    options.world_size = 2;
-    assert_ok(ls_node_create(&late, &options));
+    ls_node *late = world_late(&world, &(struct world_plan){.n = 2}, 2, bind);
     assert_ok(ls_on(late, "v", see, &seen));
     assert_ok(ls_node_start(late));
     assert_reaches(&seen.value, 7);

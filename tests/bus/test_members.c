@@ -305,26 +305,17 @@ static void restart(const char *transport, enum ls_topology topology)
 {
     struct world *world = calloc(1, sizeof *world);
     struct told told[3], again;
-    struct ls_node_options options;
+    const struct world_plan plan = {.n = 3,
+                                    .transport = transport,
+                                    .topology = topology,
+                                    .prepare = tell,
+                                    .self = told};
     char bind[LS_ENDPOINT_MAX + 1];
-    const char *seed = world->seed;
-    world_start(world, &(struct world_plan){.n = 3,
-                                            .transport = transport,
-                                            .topology = topology,
-                                            .prepare = tell,
-                                            .self = told});
+    world_start(world, &plan);
     const uint64_t life = ls_node_incarnation(world->at[2].node);
     strcpy(bind, ls_node_endpoint(world->at[2].node));
     ls_node_destroy(&world->at[2].node);
-    ls_node_options_init(&options);
-    options.id = 3;
-    options.bind = bind;
-    options.topology = topology;
-    options.world_size = 3;
-    options.attach = &seed;
-    options.n_attach = 1;
-    options.start_timeout_ms = LONG_MS;
-    assert_ok(ls_node_create(&world->at[2].node, &options));
+    world->at[2].node = world_late(world, &plan, 3, bind);
     tell(world->at[2].node, 0, &again);
     assert_ok(ls_node_start(world->at[2].node));
     assert_true(ls_node_incarnation(world->at[2].node) != life);

@@ -171,6 +171,36 @@ static inline void bind_for(struct world *world, const struct world_plan *plan,
     }
 }
 
+/* As all have them; seed: borrow. */
+static inline struct ls_node_options
+world_options(const struct world_plan *plan, uint32_t id, const char *bind,
+              const char *const *seed)
+{
+    struct ls_node_options options;
+    ls_node_options_init(&options);
+    options.id = id;
+    options.bind = bind;
+    options.topology = plan->topology;
+    options.world_size = (uint32_t)plan->n;
+    options.start_timeout_ms = LONG_MS;
+    options.linger_ms = 2000;
+    options.attach = seed;
+    options.n_attach = 1;
+    return options;
+}
+
+/* One that comes later, to a world of such a plan, or comes back. */
+static inline ls_node *world_late(const struct world *world,
+                                  const struct world_plan *plan, uint32_t id,
+                                  const char *bind)
+{
+    const char *const seed = world->seed;
+    const struct ls_node_options options = world_options(plan, id, bind, &seed);
+    ls_node *node = NULL;
+    assert_ok(ls_node_create(&node, &options));
+    return node;
+}
+
 /* Make the nodes, all but the first attached to the first. It is opened here
  * where its address would not be known otherwise. */
 static inline void world_create(struct world *world,
@@ -181,17 +211,12 @@ static inline void world_create(struct world *world,
     const char *seed = world->seed;
     for (size_t i = 0; i < plan->n; i++) {
         char bind[LS_ENDPOINT_MAX + 1];
-        struct ls_node_options options;
-        ls_node_options_init(&options);
         bind_for(world, plan, i, bind, sizeof bind);
-        options.id = plan->ids != NULL ? plan->ids[i] : (uint32_t)i + 1;
-        options.bind = bind;
-        options.topology = plan->topology;
-        options.world_size = (uint32_t)plan->n;
-        options.start_timeout_ms = LONG_MS;
-        options.linger_ms = 2000;
-        options.attach = &seed;
-        options.n_attach = i == 0 ? 0 : 1;
+        struct ls_node_options options = world_options(
+            plan, plan->ids != NULL ? plan->ids[i] : (uint32_t)i + 1, bind,
+            &seed);
+        if (i == 0)
+            options.n_attach = 0;
         if (plan->tune != NULL)
             plan->tune(&options, i);
         assert_ok(ls_node_create(&world->at[i].node, &options));
