@@ -202,6 +202,33 @@ TEST(a_call_outlives_a_stop_of_both_sides)
     net_run(NULL, both_stopped);
 }
 
+/* What came while it did not look counts as heard when it is read: of two that
+ * are slow in turn, neither is lost. */
+static void slow_in_turn(struct net *net)
+{
+    struct ls_member member;
+    open_both(net);
+    const uint64_t life = ls_node_incarnation(sides[1].node);
+    net_rest(net, 1000);
+    ls_host_pause(sides[0].host);
+    net_rest(net, 900);
+    ls_host_resume(sides[0].host);
+    net_rest(net, 1);
+    ls_host_pause(sides[1].host);
+    net_rest(net, 1500);
+    ls_host_resume(sides[1].host);
+    net_rest(net, 1000);
+    assert_ok(ls_node_member(sides[0].node, 2, &member));
+    assert_int_equal(member.state, LS_MEMBER_READY);
+    assert_true(member.incarnation == life);
+    close_both();
+}
+
+TEST(nobody_is_lost_for_what_waited_to_be_read)
+{
+    net_run(NULL, slow_in_turn);
+}
+
 /* One that stood still for 20 s has had none of them. */
 static void due_later(struct net *net)
 {

@@ -199,13 +199,17 @@ TEST(who_is_behind_a_hub_that_is_away_is_not_judged)
 TEST(a_stop_of_ones_own_is_excused)
 {
     struct member peer = ready_at(10), away = away_at(10), unheard = seen();
-    member_excuse(&peer, 5 * SILENCE);
-    member_excuse(&away, 5 * SILENCE);
-    member_excuse(&unheard, 5 * SILENCE);
+    struct member spoke = ready_at(5 * SILENCE);
+    const int64_t now = 10 + 5 * SILENCE;
+    member_excuse(&peer, 5 * SILENCE, now);
+    member_excuse(&away, 5 * SILENCE, now);
+    member_excuse(&unheard, 5 * SILENCE, now);
+    member_excuse(&spoke, 5 * SILENCE, now);
     assert_int_equal(tick(&peer, 10 + 5 * SILENCE), MEMBER_SAME);
     assert_int_equal(tick(&away, 10 + 5 * SILENCE), MEMBER_SAME);
     assert_int_equal(tick(&peer, 10 + 6 * SILENCE), MEMBER_ENDED);
     assert_int_equal(tick(&away, 10 + 6 * SILENCE), MEMBER_ENDED);
+    assert_int_equal(tick(&spoke, 10 + 6 * SILENCE), MEMBER_ENDED);
     assert_false(member_is_alive(&unheard));
 }
 

@@ -333,8 +333,8 @@ unharmed() {
 
 @test "a fault and what ends it are taken away together" {
     printf 'script:\n  - {at: 1, pause: 1}\n  - {at: 6, resume: 1}\n' >pause.yaml
-    run --separate-stderr "$LOCKSTEP" sim "$barrier" --nodes 3 --seed 1 \
-        --faults pause.yaml --sabotage no-excuse --minimize needed.yaml
+    run --separate-stderr "$LOCKSTEP" sim "$barrier" --nodes 3 --seed 0 \
+        --faults pause.yaml --sabotage later-events --minimize needed.yaml
     [ "$status" -eq 1 ]
     # as it is, without the pause, and without each of six other traits
     [[ $stderr == *"of 2 faults it needs the 2 in needed.yaml; 8 runs"* ]]

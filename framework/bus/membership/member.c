@@ -306,12 +306,15 @@ enum member_change member_tick(struct member *member, int64_t now,
     return MEMBER_SAME;
 }
 
-void member_excuse(struct member *member, int64_t late)
+/* What was heard after that is not of a time to come. */
+static int64_t excused(int64_t at, int64_t late, int64_t now)
 {
-    if (member->heard_at != 0)
-        member->heard_at += late;
-    if (member->away_at != 0)
-        member->away_at += late;
-    if (member->present_at != 0)
-        member->present_at += late;
+    return at == 0 ? 0 : at + late < now ? at + late : now;
+}
+
+void member_excuse(struct member *member, int64_t late, int64_t now)
+{
+    member->heard_at = excused(member->heard_at, late, now);
+    member->away_at = excused(member->away_at, late, now);
+    member->present_at = excused(member->present_at, late, now);
 }

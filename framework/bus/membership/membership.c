@@ -265,7 +265,7 @@ static void excuse_own_stall(struct membership *m, int64_t now)
     ls_take(LS_TAKES_MEMBER_EXCUSED);
     m->stood_ns += late;
     for (size_t i = 0; i < m->n; i++)
-        member_excuse(m->at[i], late);
+        member_excuse(m->at[i], late, now);
 }
 
 /* Who does not become ready gives its place to others, and is told why. */

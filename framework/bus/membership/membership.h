@@ -135,8 +135,8 @@ void member_ask(struct member *member, int64_t now);
  * PROBE_WANTED. */
 enum member_change member_tick(struct member *member, int64_t now,
                                int64_t silence, int64_t *next);
-/* This node itself has not looked for so long. */
-void member_excuse(struct member *member, int64_t late);
+/* This node itself has not looked for so long, until now. */
+void member_excuse(struct member *member, int64_t late, int64_t now);
 /* The showing of this link and life, or NULL. */
 struct showing *member_showing(struct member *member, uint64_t link,
                                uint64_t incarnation);

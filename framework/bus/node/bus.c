@@ -506,9 +506,14 @@ static void on_cut(void *self, const char *name)
     refusals_note(&node->refusals, LS_REFUSAL_WINDOW, name, 1, node->loop.now);
 }
 
+/* What came meanwhile is heard now, however late this thread was woken. */
 static bool on_rests(void *self, bool begins)
 {
-    return turns_rest(self, begins);
+    ls_node *node = self;
+    const bool rests = turns_rest(node, begins);
+    if (!begins && rests) /* else the turn is lent, and the clock with it */
+        node->loop.now = ls_now(node->runtime);
+    return rests;
 }
 
 /* ---- the loop ---------------------------------------------------------- */
