@@ -187,10 +187,9 @@ static const char on_node[] =
     "                    resumed\n"
     "  --epoch E         of the learner: resume from that checkpoint, as for "
     "run\n"
-    "  --seed, --set, --out, --json   as for run; seed and settings must be "
-    "the\n"
-    "                    same on all nodes: nodes that differ refuse each "
-    "other\n";
+    "  --seed, --set, --nodes   as for run; the same on all nodes: nodes that\n"
+    "                    differ refuse each other\n"
+    "  --out, --json     as for run\n";
 
 static const char on_check[] =
     "lockstep check CONFIG - is the file right, and what would run?\n"
@@ -202,7 +201,9 @@ static const char on_check[] =
     "Reads the file, loads its plugin, lets the plugin read its own sections,\n"
     "and prints the nodes with their ids, roles and endpoints. Starts "
     "nothing.\n"
-    "Reports all problems at once, with line and column; exit 78.\n";
+    "Reports all problems at once, with line and column; exit 78.\n"
+    "\n"
+    "  --seed, --set, --nodes, --out, --json   as for run\n";
 
 static const char on_sim[] =
     "lockstep sim CONFIG - run members, or a service cluster, under one\n"
@@ -317,7 +318,7 @@ static const char on_call[] =
     "                    where the nodes reach the caller, if they are on "
     "other\n"
     "                    hosts\n"
-    "  --seed, --set, --out   the same as were given to the run\n"
+    "  --seed, --set, --nodes, --out   the same as were given to the run\n"
     "\n"
     "Exit codes: 0 completed, 1 it failed or was refused, 2 usage, 69 the "
     "node\n"
@@ -348,9 +349,9 @@ static const char on_health[] =
     "  --within S        how long an iteration may take; default three times\n"
     "                    step_timeout_s; for members, a barrier and its pause\n"
     "  --json            a line of JSON for each node\n"
-    "  --seed, --set, --out   the same as were given to the nodes; run it in "
-    "the\n"
-    "                    same folder, as the same user or root\n"
+    "  --seed, --set, --nodes, --out   the same as were given to the nodes; "
+    "run it\n"
+    "                    in the same folder, as the same user or root\n"
     "\n"
     "Exit codes: 0 all are moving or idle, 1 not, 2 usage, 69 no node of the "
     "job\n"
@@ -383,7 +384,8 @@ static const char on_status[] =
     "default 1\n"
     "  --watch           until the run has ended\n"
     "  --json            one line of JSON\n"
-    "  --seed, --set, --out   with a configuration: as given to the nodes\n"
+    "  --seed, --set, --nodes, --out   with a configuration: as given to the "
+    "nodes\n"
     "\n"
     "Exit codes: 0 a node answered, 2 usage, 69 the run has ended, 75 no node "
     "of\n"

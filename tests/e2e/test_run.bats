@@ -290,6 +290,12 @@ END
         [ "$status" -eq 0 ]
         ((${#output} > 300))
     done
+    # What changes the plan is to be said to whoever asks its nodes, too.
+    for topic in run node check sim call health status top profile; do
+        run "$LOCKSTEP" help "$topic"
+        says "--nodes"
+        ! grep -E '.{81}' <<<"$output" || false
+    done
     run "$LOCKSTEP" --version
     [ "$status" -eq 0 ]
     [[ $output =~ ^lockstep\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
