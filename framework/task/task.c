@@ -114,8 +114,8 @@ int ls_task_destroy(ls_task **task)
     if (task == NULL || *task == NULL)
         return LS_OK;
     ls_task *gone = *task;
-    if (ls_forked_since(gone->forks))
-        return ls_forked_error("this task");
+    if (ls_task_check_forks(gone) != LS_OK)
+        return LS_ESTATE;
     if (atomic_load(&gone->running))
         return ls_error(LS_ESTATE, "task: it cannot be destroyed while it "
                                    "runs");

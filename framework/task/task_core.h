@@ -76,6 +76,12 @@ struct ls_task {
     atomic_uint_fast64_t told;
 };
 
+/* Errors: LS_ESTATE it is that of a process that forked this one. */
+static inline int ls_task_check_forks(const ls_task *task)
+{
+    return ls_forked_since(task->forks) ? ls_forked_error("this task") : LS_OK;
+}
+
 /* task_use.c */
 
 /* Make a part of a middleware, which is moved, also on failure. */

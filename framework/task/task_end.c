@@ -165,8 +165,8 @@ int ls_task_on_cancel(ls_task *task, ls_cancel_fn *fn, void *self)
 {
     struct ending *ending = &task->ending;
     int status = LS_OK;
-    if (ls_forked_since(task->forks))
-        return ls_forked_error("this task");
+    if (ls_task_check_forks(task) != LS_OK)
+        return LS_ESTATE;
     ls_mutex_lock(&ending->waking);
     if (fn != NULL) {
         status = watch(ending, fn, self);

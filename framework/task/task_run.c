@@ -182,14 +182,9 @@ static void end(ls_task *task, bool ran)
     atomic_store(&task->running, false);
 }
 
-static int check_forks(const ls_task *task)
-{
-    return ls_forked_since(task->forks) ? ls_forked_error("this task") : LS_OK;
-}
-
 static int take(ls_task *task)
 {
-    if (check_forks(task) != LS_OK)
+    if (ls_task_check_forks(task) != LS_OK)
         return LS_ESTATE;
     if (atomic_exchange(&task->running, true))
         return ls_error(LS_ESTATE, "task: it is running already");
@@ -237,7 +232,7 @@ int ls_task_run(ls_task *task, uint64_t n_iterations)
 int ls_task_forward(ls_task *task)
 {
     struct ls_failure *outcome = &task->pipeline.outcome;
-    if (check_forks(task) != LS_OK)
+    if (ls_task_check_forks(task) != LS_OK)
         return LS_ESTATE;
     if (task->hand == HAND_FORWARD)
         return ls_error(LS_ESTATE, "task: forward again, and not backward");
@@ -263,7 +258,7 @@ int ls_task_forward(ls_task *task)
 
 int ls_task_backward(ls_task *task)
 {
-    if (check_forks(task) != LS_OK)
+    if (ls_task_check_forks(task) != LS_OK)
         return LS_ESTATE;
     if (task->hand != HAND_FORWARD)
         return ls_error(LS_ESTATE, "task: backward, and not forward before");
@@ -276,7 +271,7 @@ int ls_task_backward(ls_task *task)
 
 int ls_task_end(ls_task *task)
 {
-    if (check_forks(task) != LS_OK)
+    if (ls_task_check_forks(task) != LS_OK)
         return LS_ESTATE;
     if (task->hand == HAND_NONE)
         return ls_error(LS_ESTATE, "task: no run that was begun by hand");

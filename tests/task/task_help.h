@@ -148,4 +148,12 @@ static inline void assert_raises(ls_task *task)
     assert_int_equal(ls_error_cause(), LS_EIO);
 }
 
+/* A finish hook: the status that it was given. */
+static inline int keeps_status(void *self, ls_task *task, int status)
+{
+    (void)task;
+    *(int *)self = status;
+    return LS_OK;
+}
+
 #endif

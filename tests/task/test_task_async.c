@@ -433,13 +433,6 @@ static int does_nothing(ls_step *step, void *self)
     return LS_OK;
 }
 
-static int keeps_status(void *self, ls_task *task, int status)
-{
-    (void)task;
-    *(int *)self = status;
-    return LS_OK;
-}
-
 /* No step has run, its hooks know, and with room it runs. */
 TEST(a_run_without_room_for_its_workers_fails)
 {

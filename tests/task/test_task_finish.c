@@ -1,5 +1,6 @@
 /* Finish: who is told, and what it ends. */
 #include "bus/node_fixture.h"
+#include "task_help.h"
 #include "team.h"
 #include "test.h"
 
@@ -154,13 +155,6 @@ static bool handles_all(void *self, const struct ls_event *event)
 {
     (void)self, (void)event;
     return true;
-}
-
-static int keeps_status(void *self, ls_task *task, int status)
-{
-    (void)task;
-    *(int *)self = status;
-    return LS_OK;
 }
 
 /* Its hooks know, and the next run ends well. */
