@@ -336,6 +336,12 @@ static struct patience begin_patience(const elastic_run *self)
     return patience;
 }
 
+/* How long who was lost may take to come back. */
+static int patience_ms(const elastic_run *self)
+{
+    return self->plan->world.start_timeout_ms + PLAN_BACKOFF_MAX_MS;
+}
+
 /* A loss. */
 static void lose_patience(const elastic_run *self, struct patience *patience)
 {
@@ -344,23 +350,21 @@ static void lose_patience(const elastic_run *self, struct patience *patience)
     patience->iterations = iterations;
     if (!patience->again)
         patience->end = ls_due_at(
-            self->node,
-            ls_deadline(self->runtime, self->plan->world.start_timeout_ms +
-                                           PLAN_BACKOFF_MAX_MS));
+            self->node, ls_deadline(self->runtime, patience_ms(self)));
 }
 
 static int give_up(const elastic_run *self, const char *why,
                    enum elastic_state state, size_t which)
 {
     const struct plan_node *node = &self->plan->nodes[which];
-    const int ms = self->plan->world.start_timeout_ms + PLAN_BACKOFF_MAX_MS;
     return state == ELASTIC_AWAITS
                ? ls_error(LS_ELOST,
                           "%s; node %" PRIu32 " (%s) did not come back within "
                           "%g s (world.start_timeout_s, and %d s): if it only "
                           "needs longer, raise that",
                           why, node->id, plan_role_names[node->role],
-                          ms / 1000.0, PLAN_BACKOFF_MAX_MS / 1000)
+                          patience_ms(self) / 1000.0,
+                          PLAN_BACKOFF_MAX_MS / 1000)
                : ls_error(LS_ELOST, "%s", why);
 }
 
