@@ -161,15 +161,6 @@ static bool has_room(const ls_node *node, size_t bytes)
             local->bytes + bytes <= node->options.window_bytes);
 }
 
-/* Lock held, and let go of: the transport's is taken before it elsewhere. */
-static bool has_passed(ls_node *node, struct ls_due *due)
-{
-    ls_mutex_unlock(&node->dispatch.lock);
-    const bool passed = ls_due_has_passed(node, due);
-    ls_mutex_lock(&node->dispatch.lock);
-    return passed;
-}
-
 /* Take room in the window of this node. Lock held, and let go of while it waits
  * for some. */
 static int take_room(ls_node *node, size_t bytes, struct ls_due *due)
@@ -181,7 +172,7 @@ static int take_room(ls_node *node, size_t bytes, struct ls_due *due)
         if (status == LS_OK &&
             (due == NULL || dispatch_is_current(node) ||
              (ls_cond_wait(&d->room, &d->lock, due->at) != LS_OK &&
-              has_passed(node, due))))
+              due_has_passed_without(node, due, &d->lock))))
             status = LS_EAGAIN;
     }
     if (d->closed)

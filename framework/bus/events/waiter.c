@@ -68,16 +68,12 @@ static int check_thread(const ls_node *node, const char *event)
 }
 
 /* One wait for any news. Returns whether it was the last one. Router held, and
- * let go of: the transport's lock is taken before it elsewhere. */
+ * let go of meanwhile. */
 static bool wait_once(ls_node *node, struct ls_due *due)
 {
     ls_mutex *const lock = &node->router.lock;
-    if (ls_cond_wait(&node->router.idle, lock, due->at) == LS_OK)
-        return false;
-    ls_mutex_unlock(lock);
-    const bool passed = ls_due_has_passed(node, due);
-    ls_mutex_lock(lock);
-    return passed;
+    return ls_cond_wait(&node->router.idle, lock, due->at) != LS_OK &&
+           due_has_passed_without(node, due, lock);
 }
 
 /* ---- for the next one -------------------------------------------------- */

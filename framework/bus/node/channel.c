@@ -725,10 +725,20 @@ static void put_off(struct ls_due *due, int64_t stood)
 
 bool due_has_passed(const ls_node *node, struct ls_due *due)
 {
-    if (ls_now(node->runtime) < due->at)
+    const int64_t now = ls_now(node->runtime);
+    if (now < due->at)
         return false;
-    put_off(due, stood_ns(node));
-    return ls_now(node->runtime) >= due->at;
+    put_off(due, membership_stood_ns(&node->world, now));
+    return now >= due->at;
+}
+
+bool due_has_passed_without(const ls_node *node, struct ls_due *due,
+                            ls_mutex *held)
+{
+    ls_mutex_unlock(held);
+    const bool passed = ls_due_has_passed(node, due);
+    ls_mutex_lock(held);
+    return passed;
 }
 
 bool ls_due_has_passed(const ls_node *node, struct ls_due *due)

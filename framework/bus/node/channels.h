@@ -22,6 +22,10 @@ struct channels {
  * held. */
 struct ls_due due_at(const ls_node *node, int64_t deadline);
 bool due_has_passed(const ls_node *node, struct ls_due *due);
+/* With another lock held, which is let go of meanwhile: the transport's is
+ * taken before it elsewhere. */
+bool due_has_passed_without(const ls_node *node, struct ls_due *due,
+                            ls_mutex *held);
 /* The name of one that is open, or NULL. Any thread. */
 const char *channels_open(ls_node *node);
 void channels_message(ls_node *node, const struct wire_header *header,

@@ -328,8 +328,9 @@ static bool lend(transport *base, bool lent, int64_t next)
     if (lent)
         return true;
     look_at_last(t);
-    atomic_store(&t->due, transport_zmq_due(t, next));
-    if (atomic_load(&t->due) < atomic_load(&t->stands_until))
+    const int64_t due = transport_zmq_due(t, next);
+    atomic_store(&t->due, due);
+    if (due < atomic_load(&t->stands_until))
         wake(base);
     return true;
 }

@@ -376,7 +376,8 @@ static int await(struct zmq_transport *t, int64_t deadline,
 {
     const int64_t now = ls_now(t->base.runtime);
     const int64_t paced = atomic_load(&t->met_at) + LOOK_LATER_NS;
-    if (t->lent)
+    const bool lent = t->lent;
+    if (lent)
         atomic_store(&t->due, deadline);
     if (paced > now && paced < deadline)
         deadline = paced;
@@ -385,7 +386,6 @@ static int await(struct zmq_transport *t, int64_t deadline,
     const int ms = wait_ms(now, until);
     if (ms == 0)
         return epoll_wait(t->epoll, ready, MAX_READY, 0);
-    const bool lent = t->lent;
     if (!lent) {
         t->stands_by = t->lends;
         atomic_store(&t->stands_until, until);
