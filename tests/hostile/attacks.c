@@ -307,22 +307,31 @@ void attack_presence(struct siege *siege)
     case_end(siege);
 }
 
-void attack_verdict(struct siege *siege)
+static void judge_its_node(struct foe *foe, int reason, uint32_t members)
+{
+    struct wire_header header = foe_header(foe, WIRE_KIND_VERDICT);
+    header.sequence = 0;
+    header.reason = reason;
+    header.subject = foe->node->incarnation;
+    header.members = members;
+    (void)foe_say(foe, NULL, &header, NULL, 0);
+}
+
+static void judge_in_all_ways(struct foe *foe)
 {
     static const int reasons[] = {LS_ELOST, LS_ESTATE, LS_EEXIST, LS_ELIMIT};
+    for (size_t i = 0; i < 4; i++)
+        judge_its_node(foe, reasons[i], 1000);
+}
+
+void attack_verdict(struct siege *siege)
+{
     struct process *node = &siege->nodes[0];
     case_begin(siege, "a verdict of one that was never ready");
     struct foe *foe = foe_open(siege, FOE_MEMBER, node);
+    foe->greet = judge_in_all_ways;
     foe_be_present(foe);
     (void)foe_is_dialled(foe, 1);
-    for (size_t i = 0; i < 4; i++) {
-        struct wire_header header = foe_header(foe, WIRE_KIND_VERDICT);
-        header.sequence = 0;
-        header.reason = reasons[i];
-        header.subject = node->incarnation;
-        header.members = 1000;
-        (void)foe_say(foe, NULL, &header, NULL, 0);
-    }
     case_refused(siege, node, "identity", 2, foe->endpoint);
     case_end(siege);
 }
@@ -331,6 +340,11 @@ void attack_verdict(struct siege *siege)
  * With keys it takes five keys. It believes them and rejoins: that is known,
  * and comes last, since another life of node 2 is wrong to every other case. */
 #define N_ACCUSERS 5
+
+static void accuse(struct foe *foe)
+{
+    judge_its_node(foe, LS_ELOST, 0);
+}
 
 void attack_accusers(struct siege *siege)
 {
@@ -344,13 +358,9 @@ void attack_accusers(struct siege *siege)
     siege->expected = true;
     for (int i = 0; i < N_ACCUSERS; i++) {
         struct foe *foe = foe_open(siege, FOE_MEMBER, node);
+        foe->greet = accuse;
         foe_be_present(foe);
         (void)foe_is_dialled(foe, 2);
-        struct wire_header header = foe_header(foe, WIRE_KIND_VERDICT);
-        header.sequence = 0;
-        header.reason = LS_ELOST;
-        header.subject = node->incarnation;
-        (void)foe_say(foe, NULL, &header, NULL, 0);
     }
     const uint64_t wanted = figure(node->before, "identity") + N_ACCUSERS;
     const int64_t deadline = now_ms() + WAIT_MS;

@@ -242,6 +242,8 @@ static void hear_topic(struct foe *foe, const uint8_t *topic, size_t size,
         return;
     unsigned *n = &foe->here[presence.id];
     *n = on ? *n + 1 : *n - (*n != 0 ? 1 : 0);
+    if (on && foe->greet != NULL && presence.id == foe->node->id)
+        foe->greet(foe);
 }
 
 static bool hear_message(struct foe *foe)
@@ -460,13 +462,19 @@ void foe_heartbeat(struct foe *foe, const struct wire_member *as, uint32_t n)
     free(members);
 }
 
+static void list_its_node(struct foe *foe)
+{
+    foe_heartbeat(foe, NULL, 0);
+}
+
 bool foe_join(struct foe *foe)
 {
+    foe->greet = list_its_node;
     foe_be_present(foe);
     if (!foe_is_dialled(foe, foe->node->id))
         return false;
-    foe_heartbeat(foe, NULL, 0);
     const char *line = process_ask(foe->siege, foe->node, "client %u", foe->id);
+    foe->greet = NULL;
     if (strncmp(line, "figures", 7) == 0)
         return true;
     case_fails(foe->siege, "node %u does not take node %u for a member",

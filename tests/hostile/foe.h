@@ -29,6 +29,10 @@ struct foe {
     unsigned proofs;   /* that it was given */
     unsigned verdicts; /* that it was told, and about itself */
     unsigned here[8];  /* presences of nodes 1 to 7 at its own socket */
+    /* What it says as soon as its node shows itself over a connection. With
+     * keys that may make another one soon, and what was said over the first is
+     * lost. NULL: nothing. */
+    void (*greet)(struct foe *foe);
 };
 
 bool foes_begin(struct siege *siege);
