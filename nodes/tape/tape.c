@@ -207,8 +207,8 @@ static int check_header(const unsigned char *data, size_t size)
     const size_t known = size < 8 ? size : 8;
     if (size == 0 || memcmp(data, TAPE_MAGIC, known) != 0)
         return ls_error(LS_EPROTO,
-                        size == 0 ? "it is empty: the run has not ended, or "
-                                    "lockstep run itself was killed"
+                        size == 0 ? "it is empty: the run that is recorded "
+                                    "there has not ended"
                                   : "it is not a recording of lockstep run "
                                     "--record");
     if (size < TAPE_HEADER)

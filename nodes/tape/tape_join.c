@@ -10,6 +10,17 @@
 
 #include "tape_format.h"
 
+/* Beside the parts. */
+#define OTHER_MAX (LS_PATH_MAX + 8)
+#define HEAD      ".head" /* what is known of the run, while it is recorded */
+
+static const char *beside(char other[OTHER_MAX], const char *path,
+                          const char *ending)
+{
+    (void)snprintf(other, OTHER_MAX, "%s%s", path, ending);
+    return other;
+}
+
 int tape_part_path(char *path, const char *file, uint32_t id)
 {
     const int n = snprintf(path, LS_PATH_MAX, "%s.node-%" PRIu32, file, id);
@@ -20,7 +31,8 @@ int tape_part_path(char *path, const char *file, uint32_t id)
 
 void tape_clean(const char *path, const struct tape_about *about)
 {
-    char part[LS_PATH_MAX];
+    char part[LS_PATH_MAX], other[OTHER_MAX];
+    (void)ls_file_remove(beside(other, path, HEAD));
     for (size_t i = 0; i < about->n_nodes; i++)
         if (tape_part_path(part, path, about->nodes[i].id) == LS_OK)
             (void)ls_file_remove(part);
@@ -115,11 +127,11 @@ static int put_all(struct sink *to, const char *path, struct tape_about *about,
 
 /* What could not be written whole only takes room on a disk that may be full.
  */
-static int write_joined(struct sink *to, const char *path,
-                        const char *temporary, struct tape_about *about,
-                        ls_writer *writer)
+static int write_file(struct sink *to, const char *path, const char *file,
+                      struct tape_about *about, ls_writer *writer)
 {
-    int status = ls_file_open(&to->file, temporary,
+    char temporary[OTHER_MAX];
+    int status = ls_file_open(&to->file, beside(temporary, path, ".part"),
                               LS_FILE_WRITE | LS_FILE_CREATE | LS_FILE_EMPTY);
     if (status != LS_OK)
         return status;
@@ -128,7 +140,7 @@ static int write_joined(struct sink *to, const char *path,
     if (status == LS_OK)
         status = closed;
     if (status == LS_OK)
-        status = ls_file_rename(temporary, path);
+        status = ls_file_rename(temporary, file);
     if (status != LS_OK) {
         struct ls_failure why;
         ls_failure_keep(&why, status);
@@ -174,25 +186,79 @@ int tape_claim(ls_file **out, const char *path)
     return LS_OK;
 }
 
-int tape_join(const char *path, struct tape_about *about)
+/* Into `file`: what is known of the run, and what there is of its parts. */
+static int write_tape(const char *path, const char *file,
+                      struct tape_about *about)
 {
-    char temporary[LS_PATH_MAX + 8];
     struct sink to = {.hash = XXH3_createState()};
     ls_writer *writer = NULL;
+    int status = to.hash == NULL ? ls_error(LS_ENOMEM, "a recording")
+                                 : ls_writer_create(&writer);
+    if (status == LS_OK)
+        status = write_file(&to, path, file, about, writer);
+    ls_writer_destroy(&writer);
+    XXH3_freeState(to.hash);
+    return status;
+}
+
+static int check_head(const char *head)
+{
+    ls_file *file = NULL;
+    int status = ls_file_open(&file, head, 0);
+    if (status == LS_OK)
+        status = check_replaced(file, head);
+    (void)ls_file_close(&file); /* nothing was written */
+    return status == LS_ENOENT ? LS_OK : status;
+}
+
+int tape_begin(const char *path, struct tape_about *about)
+{
+    char head[OTHER_MAX];
+    const int status = check_head(beside(head, path, HEAD));
+    if (status != LS_OK)
+        return status;
+    tape_clean(path, about);
+    return write_tape(path, head, about);
+}
+
+int tape_join(const char *path, struct tape_about *about)
+{
     void *data;
-    int status = to.hash == NULL ? ls_error(LS_ENOMEM, "a recording") : LS_OK;
+    int status = LS_OK;
     for (size_t i = 0; i < about->n_nodes && status == LS_OK; i++) {
         status = read_part(path, &about->nodes[i], &data);
         free(data);
     }
-    (void)snprintf(temporary, sizeof temporary, "%s.part", path);
     if (status == LS_OK)
-        status = ls_writer_create(&writer);
-    if (status == LS_OK)
-        status = write_joined(&to, path, temporary, about, writer);
+        status = write_tape(path, path, about);
     if (status == LS_OK)
         tape_clean(path, about);
-    ls_writer_destroy(&writer);
-    XXH3_freeState(to.hash);
     return status;
+}
+
+static int join_left(const char *path, const char *head)
+{
+    struct tape *begun;
+    const int status = tape_open(&begun, head);
+    if (status != LS_OK)
+        return status;
+    struct tape_about about = *tape_about(begun);
+    about.done = false;
+    const int joined = tape_join(path, &about);
+    tape_close(&begun);
+    return joined;
+}
+
+int tape_join_left(const char *path)
+{
+    char head[OTHER_MAX];
+    ls_file *claim;
+    if (!ls_file_exists(beside(head, path, HEAD)))
+        return ls_error(LS_ENOENT, "%s: there is no such file", head);
+    const int status = tape_claim(&claim, path);
+    if (status != LS_OK)
+        return status;
+    const int joined = join_left(path, head);
+    (void)ls_file_close(&claim);
+    return joined;
 }

@@ -74,6 +74,23 @@ record() {
     [[ $stderr == *"the recording ends here: up to here the replay is the same"* ]]
 }
 
+@test "a run whose own process was killed is put together, and replayed up to there" {
+    start long run "$cartpole" "${endless[@]}" --record run.lsrec --json
+    nodes_of long 5
+    event long evaluation
+    kill -9 "${pid_of[long]}"
+    all_go
+    pid_of=()
+    lockstep replay run.lsrec
+    [ "$status" -eq 0 ]
+    [[ $output == *"replay is the same: "* ]]
+    [[ $stderr == *"run.lsrec: its run was killed before it had put the recording together: that is done now"* ]]
+    [ "$(echo run.lsrec*)" = run.lsrec ]
+    lockstep replay run.lsrec
+    [ "$status" -eq 0 ]
+    [[ $stderr != *"that is done now"* ]]
+}
+
 @test "two runs are not recorded in one file at once" {
     start long run "$cartpole" "${endless[@]}" --record run.lsrec --json
     event long evaluation

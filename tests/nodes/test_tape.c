@@ -89,10 +89,8 @@ static void load(struct fixture *fixture)
 }
 
 /* Node 1 emits "a" and "b", node 7 emits "c" to all, and they handle these. */
-static void record(struct fixture *fixture, bool done)
+static void write_parts(const struct fixture *fixture)
 {
-    struct tape_about about;
-    struct tape_node nodes[2];
     tape_recorder *one = NULL, *two = NULL;
     assert_ok(tape_recorder_create(&one, fixture->path, 1));
     assert_ok(tape_recorder_create(&two, fixture->path, 7));
@@ -108,6 +106,13 @@ static void record(struct fixture *fixture, bool done)
     assert_ok(emit_to(gate, "c", "third", NULL));
     tape_recorder_destroy(&one);
     tape_recorder_destroy(&two);
+}
+
+static void record(struct fixture *fixture, bool done)
+{
+    struct tape_about about;
+    struct tape_node nodes[2];
+    write_parts(fixture);
     describe(&about, nodes, done);
     assert_ok(tape_join(fixture->path, &about));
     load(fixture);
@@ -371,6 +376,70 @@ TEST(a_part_that_is_broken_off_counts_up_to_its_last_record)
     assert_int_equal(tape_about(fixture->tape)->nodes[0].bytes, 24 + 1 + 5);
     assert_int_equal(tape_about(fixture->tape)->nodes[1].bytes, 0);
     assert_fails(emit_to(play(fixture, 1), "a", "fist", NULL), LS_EMISMATCH);
+}
+
+static const char *head_of(const struct fixture *fixture)
+{
+    static char head[sizeof fixture->path + 8];
+    (void)snprintf(head, sizeof head, "%s.head", fixture->path);
+    return head;
+}
+
+/* Its process was killed: what it had said of itself as it began is left. */
+TEST(a_run_that_nobody_ended_is_put_together)
+{
+    struct fixture *fixture = *state;
+    struct tape_about about;
+    struct tape_node nodes[2];
+    ls_file *running = NULL;
+    describe(&about, nodes, true);
+    assert_fails(tape_join_left(fixture->path), LS_ENOENT);
+    assert_ok(tape_claim(&running, fixture->path));
+    assert_ok(tape_begin(fixture->path, &about));
+    write_parts(fixture);
+    assert_fails(tape_join_left(fixture->path), LS_EAGAIN);
+    assert_error_has("another run is being recorded there");
+    assert_ok(ls_file_close(&running));
+    assert_ok(tape_join_left(fixture->path));
+    assert_fails(tape_join_left(fixture->path), LS_ENOENT);
+    load(fixture);
+    assert_false(tape_about(fixture->tape)->done);
+    assert_string_equal(tape_about(fixture->tape)->text, "job: a");
+    assert_true(tape_about(fixture->tape)->nodes[1].whole);
+    emit_all_of_one(play(fixture, 1));
+}
+
+TEST(a_run_that_begins_removes_what_an_earlier_one_has_left)
+{
+    struct fixture *fixture = *state;
+    struct tape_about about;
+    struct tape_node nodes[2];
+    describe(&about, nodes, true);
+    write_parts(fixture);
+    assert_ok(tape_begin(fixture->path, &about));
+    assert_ok(tape_join_left(fixture->path));
+    load(fixture);
+    assert_int_equal(tape_about(fixture->tape)->nodes[0].bytes, 0);
+    assert_int_equal(tape_about(fixture->tape)->nodes[1].bytes, 0);
+}
+
+TEST(a_file_beside_a_recording_that_is_another_is_kept)
+{
+    struct fixture *fixture = *state;
+    const struct ls_file_part part = {"mine, not yours", 15};
+    struct tape_about about;
+    struct tape_node nodes[2];
+    char temporary[sizeof fixture->path + 8];
+    const char *head = head_of(fixture);
+    (void)snprintf(temporary, sizeof temporary, "%s.part", fixture->path);
+    assert_ok(ls_file_replace(head, temporary, &part, 1, false));
+    describe(&about, nodes, true);
+    assert_fails(tape_begin(fixture->path, &about), LS_EEXIST);
+    assert_error_has("run.head exists, and is not a recording");
+    assert_fails(tape_join_left(fixture->path), LS_EPROTO);
+    assert_error_has("run.head: it is not a recording");
+    assert_true(ls_file_exists(head));
+    assert_ok(ls_file_remove(head));
 }
 
 TEST(a_recording_that_finds_no_room_leaves_only_what_the_nodes_wrote)

@@ -102,11 +102,12 @@ int record_begin(struct recording *out, const struct options *options,
         status = copy_nodes(about, &setup->plan);
     if (status == LS_OK)
         status = copy_options(about, options);
+    if (status == LS_OK && (status = tape_begin(options->record, about)) != 0)
+        status = ls_error_at(status, "--record");
     if (status != LS_OK) {
         drop(&recording);
         return status;
     }
-    tape_clean(options->record, about);
     *out = recording;
     return LS_OK;
 }
@@ -120,8 +121,9 @@ int record_end(struct recording *recording, const struct options *options,
     if (status != LS_OK) {
         output_print(stderr,
                      "lockstep: the recording is not written, and what the "
-                     "nodes wrote of it is in %s.node-*: %s\n",
-                     options->record, ls_error_text());
+                     "nodes wrote of it is in %s.node-*: %s: once that is "
+                     "mended, lockstep replay %s puts it together\n",
+                     options->record, ls_error_text(), options->record);
         exit_code = exit_code != 0 ? exit_code : 1;
     }
     uint64_t bytes = 0;
@@ -244,12 +246,26 @@ static int replay(struct options *options, struct tape *tape)
     return status != LS_OK ? command_failed(status) : exit_code;
 }
 
+/* One whose run was killed is put together first. */
+static int open_tape(struct tape **out, const char *path)
+{
+    const int status = tape_join_left(path);
+    if (status == LS_OK)
+        (void)fprintf(stderr,
+                      "lockstep: %s: its run was killed before it had put the "
+                      "recording together: that is done now\n",
+                      path);
+    return status == LS_OK || status == LS_ENOENT || status == LS_EAGAIN
+               ? tape_open(out, path)
+               : status;
+}
+
 int command_replay(const struct options *given)
 {
     struct tape *tape = NULL;
     struct options options = *given;
     int exit_code = 0;
-    int status = tape_open(&tape, given->config);
+    int status = open_tape(&tape, given->config);
     if (status == LS_OK)
         status = put_options(&options, given, tape_about(tape));
     if (status == LS_OK && given->has_id)
