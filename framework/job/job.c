@@ -6,6 +6,7 @@
 
 #include "job_parts.h"
 #include "lockstep/place.h"
+#include "plain_name.h"
 
 static char *copy(const char *text)
 {
@@ -38,17 +39,9 @@ static void set_default(int *timeout_ms, int otherwise)
         *timeout_ms = otherwise;
 }
 
-static bool is_name(const char *name)
-{
-    static const char some[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                               "abcdefghijklmnopqrstuvwxyz0123456789._-";
-    const size_t n = name == NULL ? 0 : strspn(name, some);
-    return n >= 1 && n <= LS_JOB_MAX && name[n] == '\0';
-}
-
 static int check_options(const struct ls_job_options *options)
 {
-    if (!is_name(options->name))
+    if (!plain_name_is(options->name, LS_JOB_MAX, "._-"))
         return ls_error(LS_EINVAL,
                         "a job needs a name of 1 to %d of [A-Za-z0-9._-]",
                         LS_JOB_MAX);
@@ -169,12 +162,10 @@ static int append(ls_job *job, struct job_task **list,
     return LS_OK;
 }
 
+/* As the entries of a vault have them: vault.h. */
 static bool name_is_none(const char *name)
 {
-    return name == NULL || name[0] == '\0' || name[0] == '.' ||
-           strlen(name) > LS_VAULT_NAME_MAX ||
-           strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                        "0123456789._@~-") != strlen(name);
+    return !plain_name_is(name, LS_VAULT_NAME_MAX, "._@~-") || name[0] == '.';
 }
 
 static int check_open(const ls_job *job, const char *what)

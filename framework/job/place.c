@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plain_name.h"
 #include "word_list.h"
 
 static bool ids_are_numbers(const char *list)
@@ -24,8 +25,7 @@ static bool are_names(const char *list)
     const char *word;
     size_t size, n = 0;
     for (; (word = word_list_next(&list, &size)) != NULL; n++)
-        if (strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                         "abcdefghijklmnopqrstuvwxyz0123456789._-") < size)
+        if (plain_name_span(word, "._-") < size)
             return false;
     return n != 0;
 }

@@ -6,6 +6,7 @@
 
 #include <xxhash.h>
 
+#include "plain_name.h"
 #include "vault_manifest.h"
 
 #define MANIFEST_MAX (1u << 20)
@@ -44,12 +45,7 @@ int vault_damaged(const char *path, const char *why)
 
 bool vault_is_name(const char *name)
 {
-    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "abcdefghijklmnopqrstuvwxyz0123456789._@~-";
-    if (name == NULL || name[0] == '\0' || name[0] == '.')
-        return false;
-    const size_t length = strspn(name, allowed);
-    return length <= LS_VAULT_NAME_MAX && name[length] == '\0';
+    return plain_name_is(name, LS_VAULT_NAME_MAX, "._@~-") && name[0] != '.';
 }
 
 int vault_check_name(const char *what, const char *name)

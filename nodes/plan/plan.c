@@ -12,6 +12,7 @@
 #include "lockstep/random.h"
 #include "lockstep/trace.h"
 
+#include "plain_name.h"
 #include "plan_keys.h"
 #include "plan_lease.h"
 
@@ -24,9 +25,6 @@ const char *const plan_role_names[PLAN_N_ROLES + 1] = {
 const char *const plan_transport_names[] = {"tcp", "ipc", "inproc", NULL};
 const char *const plan_topology_names[] = {"mesh", "star", NULL};
 const char *const plan_on_loss_names[] = {"fail", "go_on", "restart", NULL};
-
-static const char name_characters[] =
-    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 
 static int to_ms(double seconds)
 {
@@ -244,9 +242,7 @@ static void read_checkpoint(struct plan_checkpoint *checkpoint,
 static void read_job(struct plan *plan, ls_config_section *root)
 {
     plan->job = ls_config_string(root, "job", "lockstep");
-    const size_t length = strlen(plan->job);
-    if (length == 0 || length > LS_JOB_MAX ||
-        strspn(plan->job, name_characters) != length)
+    if (!plain_name_is(plan->job, LS_JOB_MAX, "._-"))
         ls_config_problem(root, "job",
                           "a job's name has 1 to %d letters, digits and ._-",
                           LS_JOB_MAX);

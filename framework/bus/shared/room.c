@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "forked.h"
+#include "plain_name.h"
 #include "room_inside.h"
 #include "room_meet.h"
 
@@ -22,10 +23,7 @@ void ls_room_options_init(struct ls_room_options *options)
 
 static int check_name(const char *name)
 {
-    const size_t size = strlen(name);
-    if (size == 0 || size > LS_ROOM_NAME_MAX ||
-        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                     "0123456789._-") != size)
+    if (!plain_name_is(name, LS_ROOM_NAME_MAX, "._-"))
         return ls_error(LS_EINVAL,
                         "a room's name has 1 to %d of [A-Za-z0-9._-], not "
                         "\"%s\"",

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plain_name.h"
+
 bool wire_name_valid(const char *name)
 {
     const size_t size = name == NULL ? 0 : strnlen(name, LS_EVENT_MAX + 1);
@@ -44,15 +46,7 @@ bool wire_filter_valid(const char *name)
 bool wire_word_valid(const char *word, size_t max, const char *extra)
 {
     const size_t size = strnlen(word, max + 1);
-    if (size > max)
-        return false;
-    for (size_t i = 0; i < size; i++) {
-        const char c = word[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-              (c >= '0' && c <= '9') || strchr(extra, c)))
-            return false;
-    }
-    return true;
+    return size <= max && plain_name_span(word, extra) == size;
 }
 
 size_t wire_presence_statement(char out[WIRE_TOPIC_MAX],

@@ -24,6 +24,7 @@
 #include "fnv.h"
 #include "fold.h"
 #include "lockstep/log.h"
+#include "plain_name.h"
 
 /* Bits of the epoch at which a group forms. */
 enum { FLAG_NEVER = 1, FLAG_ALWAYS = 2 };
@@ -426,12 +427,9 @@ static void name_room(const struct bus_group *group,
     const uint32_t hash = fnv_add(FNV_BEGIN, group->name, strlen(group->name));
     char readable[17];
     size_t n = 0;
-    for (const char *c = group->name; *c != '\0'; c++) {
-        const bool plain = (*c >= 'a' && *c <= 'z') ||
-                           (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
-        if (n + 1 < sizeof readable)
-            readable[n++] = plain ? *c : '-';
-    }
+    for (const char *c = group->name; *c != '\0' && n + 1 < sizeof readable;
+         c++)
+        readable[n++] = plain_name_has(*c, "") ? *c : '-';
     readable[n] = '\0';
     snprintf(name, LS_ROOM_NAME_MAX + 1, "%s.%08" PRIx32 ".%" PRIu64, readable,
              hash, group->generation);

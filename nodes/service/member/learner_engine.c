@@ -9,6 +9,7 @@
 
 #include "learner_parts.h"
 #include "lockstep/log.h"
+#include "plain_name.h"
 
 /* Lists ---------------------------------------------------------------------
  */
@@ -275,14 +276,8 @@ static int check_priorities(const struct batch *batch)
 static void copy_name(service_name out, const char *name)
 {
     size_t n = 0;
-    for (; name[n] != '\0' && n < SAFE_NAME_MAX; n++) {
-        const char c = name[n];
-        const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                           (c >= '0' && c <= '9') || c == '-';
-        out[n] = '_';
-        if (plain)
-            out[n] = c;
-    }
+    for (; name[n] != '\0' && n < SAFE_NAME_MAX; n++)
+        out[n] = plain_name_has(name[n], "-") ? name[n] : '_';
     if (n == 0)
         out[n++] = '_';
     out[n] = '\0';
