@@ -21,8 +21,8 @@ struct service_life {
     struct work_key held;
     bool assists; /* another, which holds this one: */
     struct work_key assisted;
-    int64_t base, base_iter; /* what it loaded for it first; -1: nothing */
-    int64_t loading_at;      /* it began to load */
+    int64_t base;       /* what it loaded for it first; -1: nothing */
+    int64_t loading_at; /* it began to load */
 
     /* Of a coordinator. */
     bool open;
@@ -51,7 +51,6 @@ struct given {
     struct work_key key;
     uint32_t to;
     bool learns;
-    bool evaluates;
     size_t n_ranks; /* of a learner's: who does it, `to` first; 0: it alone */
     int64_t ranks[SERVICE_RANKS_MAX];
     bool lacks_one;     /* a rank was lost while it ran, so it is closed */

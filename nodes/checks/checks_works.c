@@ -121,8 +121,6 @@ void checks_note_start(struct service_life *by, const struct checked_call *call,
     } else if (checks_call_is(call, CALL_COLLECTOR_START)) {
         struct collector_work work;
         status = collector_work_read(&work, action->data, action->size);
-        if (status == LS_OK)
-            wanted.evaluates = work.eval_flag;
     }
     if (status == LS_OK)
         give(by, action->to, &wanted);
@@ -211,7 +209,7 @@ void checks_on_began(void *self, const struct work_key *key)
         take(given, service);
     service->holds = true;
     service->held = *key;
-    service->base = service->base_iter = -1;
+    service->base = -1;
 }
 
 void checks_on_work_ended(void *self, const struct work_key *key)

@@ -97,7 +97,7 @@ bool fsm_waiting_insert(fsm *self, struct work *owner, struct work *work)
 
 /* It waits for its turn: others may have been faster. */
 void fsm_waiting_add(fsm *self, struct work *work, const struct sample *of,
-                     uint32_t home, int64_t now)
+                     uint32_t home)
 {
     struct waiting_data **last = &work->waiting;
     struct waiting_data *data = calloc(1, sizeof *data);
@@ -107,7 +107,6 @@ void fsm_waiting_add(fsm *self, struct work *work, const struct sample *of,
     }
     data->whole = *of;
     data->whole.home = home;
-    data->whole.made_at = now;
     data->owes_drop = true;
     while (*last != NULL)
         last = &(*last)->next;

@@ -184,7 +184,7 @@ void fsm_data_late(fsm *self, const struct ls_call_result *result);
 bool fsm_waiting_insert(fsm *self, struct work *owner, struct work *work);
 /* It is to wait for its turn. */
 void fsm_waiting_add(fsm *self, struct work *work, const struct sample *of,
-                     uint32_t home, int64_t now);
+                     uint32_t home);
 /* Nobody waits for what it has brought, either. */
 void fsm_waiting_drop(fsm *self, struct work *work);
 

@@ -123,7 +123,7 @@ static bool turn(fsm *self, struct work *work, int64_t now)
     return inserted;
 }
 
-static void take_data(fsm *self, int64_t now, const struct open_call *call,
+static void take_data(fsm *self, const struct open_call *call,
                       const struct collector_data *data)
 {
     struct work *work = call->work;
@@ -131,7 +131,7 @@ static void take_data(fsm *self, int64_t now, const struct open_call *call,
     const uint32_t home = self->options.data_elsewhere ? self->options.data_home
                                                        : call->member->id;
     for (size_t i = 0; i < data->n; i++)
-        fsm_waiting_add(self, work, &data->samples[i], home, now);
+        fsm_waiting_add(self, work, &data->samples[i], home);
     work->progress += (int64_t)data->n;
     work->asked -= (int64_t)data->n;
     if (work->asked < 0)
@@ -150,7 +150,7 @@ static void data_ended(fsm *self, int64_t now, const struct open_call *call,
     if (!fsm_data_read(self, now, call, result, true, &data))
         return;
     if (!data.is_info) {
-        take_data(self, now, call, &data);
+        take_data(self, call, &data);
     } else {
         work->progress = data.info.cur_sample;
         if (data.info.collector_done)

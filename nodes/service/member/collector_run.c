@@ -80,7 +80,6 @@ static int load(struct collector_service *service,
     service->policy_iter = value.iter;
     ls_mutex_lock(&service->work.mutex);
     service->version = value.version;
-    service->figures.policies++;
     ls_mutex_unlock(&service->work.mutex);
     return LS_OK;
 }

@@ -232,11 +232,9 @@ void collector_service_figures(collector_service *service,
     struct service_work *work = &service->work;
     ls_mutex_lock(&work->mutex);
     struct collector_figures figures = service->figures;
-    figures.works = work->works;
     figures.given_back = work->given_back;
     figures.refused = work->refused;
     figures.lost_masters = work->lost_masters;
-    figures.key = work->key;
     ls_mutex_unlock(&work->mutex);
     *out = figures;
 }

@@ -234,8 +234,6 @@ void learner_service_figures(learner_service *service,
     figures.given_back = work->given_back;
     figures.refused = work->refused;
     figures.lost_masters = work->lost_masters;
-    figures.key = work->key;
-    figures.iter = work->held ? service->iter : 0;
     ls_mutex_unlock(&work->mutex);
     *out = figures;
 }

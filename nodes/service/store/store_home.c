@@ -125,9 +125,7 @@ static int set(struct store_home *home, const struct job *job)
     }
     const int status = store_table_set(&home->table, job->put.name, job->bytes,
                                        job->put.rank, job->put.keep);
-    if (status == LS_OK)
-        home->stats.puts++;
-    else
+    if (status != LS_OK)
         store_bytes_release(job->bytes);
     return status;
 }
@@ -149,12 +147,10 @@ static int keep(struct store_home *home, const struct job *job)
     int status = write_kept(home, job);
     ls_mutex_lock(&home->lock);
     home->waiting -= job->bytes != NULL ? job->bytes->size : 0;
-    if (status == LS_OK) {
+    if (status == LS_OK)
         status = set(home, job);
-    } else {
-        home->stats.failed++;
+    else
         store_bytes_release(job->bytes);
-    }
     ls_mutex_unlock(&home->lock);
     return status;
 }
@@ -308,15 +304,12 @@ static int find(struct store_home *home, const struct store_range *part,
 {
     struct store_bytes *bytes = store_table_get(&home->table, part->name);
     uint64_t size = part->size;
-    if (bytes == NULL) {
-        home->stats.misses++;
+    if (bytes == NULL)
         return ls_error(LS_ENOENT, "a store: there is no %s", part->name);
-    }
     const int status =
         store_check_part(part->name, part->at, &size, bytes->size);
     if (status == LS_OK)
         *out = store_bytes_blob(bytes, part->at, (size_t)size);
-    home->stats.got += status == LS_OK;
     return status;
 }
 

@@ -44,8 +44,7 @@ struct sample {
      * sample_part(). */
     bool split;
     int64_t part;
-    uint32_t home;   /* id of the node that keeps the data */
-    int64_t made_at; /* when it was announced, ls_now() */
+    uint32_t home; /* id of the node that keeps the data */
 };
 
 /* One of the samples that data is cut into. whole: as it was announced. */

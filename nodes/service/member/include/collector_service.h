@@ -98,16 +98,13 @@ void collector_service_destroy(collector_service **service);
 void collector_service_use(collector_service *service, ls_task *task);
 
 struct collector_figures {
-    int64_t works;                         /* begun */
     int64_t given_back;                    /* because something failed */
     int64_t trajectories, episodes, steps; /* of all works */
     int64_t samples;                       /* that calls have taken */
-    int64_t dropped;  /* trajectories that nobody took as a whole */
-    int64_t policies; /* taken from the store */
-    int64_t refused;  /* calls: of other works or attempts, or malformed */
+    int64_t dropped; /* trajectories that nobody took as a whole */
+    int64_t refused; /* calls: of other works or attempts, or malformed */
     int64_t failed_stores;
     int64_t lost_masters;
-    struct work_key key; /* the work that is held; task_id "": none */
 };
 void collector_service_figures(collector_service *service,
                                struct collector_figures *out);

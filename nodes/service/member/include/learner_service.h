@@ -158,8 +158,6 @@ struct learner_figures {
     int64_t load_ns;          /* of all loaders: data got, and read */
     int64_t train_ns;         /* learn(), its hooks, and the policy as bytes */
     int64_t overlap_ns;       /* of load_ns: while another one trained */
-    struct work_key key;      /* the work that is held; task_id "": none */
-    int64_t iter;             /* of it */
     struct learner_info info; /* values: of the last iteration; n_values 0:
                                * there was none */
 };

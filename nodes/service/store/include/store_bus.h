@@ -36,12 +36,10 @@ LS_MUST_USE int store_bus_open(struct store **out,
 /* What a node keeps. */
 struct store_home_stats {
     size_t names;
-    uint64_t bytes;       /* of all values */
-    uint64_t puts, drops; /* done */
-    uint64_t got, misses; /* parts: given to who asked; not there */
-    uint64_t refused;     /* puts: no room */
-    uint64_t malformed;   /* calls that break the format */
-    uint64_t failed;      /* gets and writes that failed */
+    uint64_t bytes; /* of all values */
+    uint64_t drops;
+    uint64_t refused;   /* puts: no room */
+    uint64_t malformed; /* calls that break the format */
 };
 
 /* store: one of store_bus_open(). Any thread. */
