@@ -23,13 +23,12 @@ struct builder {
     uint16_t thread;
 };
 
-/* Make room for `more`. */
-static int reserve(void **items, size_t *capacity, size_t n, size_t more,
-                   size_t size)
+/* Make room for one more. */
+static int reserve(void **items, size_t *capacity, size_t n, size_t size)
 {
-    if (n + more <= *capacity)
+    if (n < *capacity)
         return LS_OK;
-    const size_t wanted = 2 * *capacity + more + 64;
+    const size_t wanted = 2 * *capacity + 64;
     void *const grown = realloc(*items, wanted * size);
     if (grown == NULL)
         return ls_error(LS_ENOMEM, "no memory for what nodes waited for");
@@ -51,7 +50,7 @@ static int add_wait(struct builder *to, const struct ls_trace_record *of,
     struct profile_graph *const graph = to->graph;
     const int64_t begin = of->begin_ns;
     const int status = reserve((void **)&graph->waits, &graph->waits_capacity,
-                               graph->n_waits, 1, sizeof *graph->waits);
+                               graph->n_waits, sizeof *graph->waits);
     if (status != LS_OK)
         return status;
     const size_t first = graph->n_awaited - n;
@@ -79,7 +78,7 @@ static int add_awaited(struct builder *to, size_t node, int64_t at, size_t *n)
     struct profile_graph *const graph = to->graph;
     const int status =
         reserve((void **)&graph->awaited, &graph->awaited_capacity,
-                graph->n_awaited, 1, sizeof *graph->awaited);
+                graph->n_awaited, sizeof *graph->awaited);
     if (status != LS_OK)
         return status;
     graph->awaited[graph->n_awaited++] = (struct profile_awaited){

@@ -45,14 +45,13 @@ static const struct ls_memory_ops *ops_of(const ls_runtime *runtime)
     return runtime->ops->memory;
 }
 
-static ls_memory *new_memory(ls_runtime *runtime, int fd)
+static ls_memory *new_memory(ls_runtime *runtime)
 {
     ls_memory *const made = calloc(1, sizeof *made);
     if (made == NULL)
         return NULL;
     made->runtime = runtime;
-    made->fd = fd;
-    made->lent = made->bell = -1;
+    made->fd = made->lent = made->bell = -1;
     return made;
 }
 
@@ -119,7 +118,7 @@ int ls_memory_create(ls_memory **out, ls_runtime *runtime, const char *name,
     int status = ops_of(runtime)->available();
     if (status != LS_OK)
         return status;
-    ls_memory *made = new_memory(runtime, -1);
+    ls_memory *made = new_memory(runtime);
     if (made == NULL)
         return ls_error(LS_ENOMEM, "no memory for shared memory");
     status = make(made, name, size);
@@ -257,7 +256,7 @@ int ls_memory_take(ls_memory **out, ls_runtime *runtime, const char *path,
                    const uint8_t *key, size_t size, int64_t deadline)
 {
     *out = NULL;
-    ls_memory *made = new_memory(runtime, -1);
+    ls_memory *made = new_memory(runtime);
     if (made == NULL)
         return ls_error(LS_ENOMEM, "no memory for shared memory");
     int status = ops_of(runtime)->take(made, path, key, deadline);

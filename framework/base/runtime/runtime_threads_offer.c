@@ -58,10 +58,10 @@ static bool is_own_user(int socket)
 }
 
 /* Whether it is ready for `events` before the deadline. */
-static bool await(ls_runtime *runtime, int fd, short events, int64_t deadline)
+static bool await_input(ls_runtime *runtime, int fd, int64_t deadline)
 {
     for (;;) {
-        struct pollfd one = {.fd = fd, .events = events};
+        struct pollfd one = {.fd = fd, .events = POLLIN};
         const int64_t now = ls_now(runtime);
         int ms = 0;
         if (deadline > now)
@@ -110,7 +110,7 @@ static void answer(struct os_offer *offer, int socket)
     uint8_t key[LS_MEMORY_KEY_BYTES + 1];
     ls_runtime *const runtime = offer->base.runtime;
     if (is_own_user(socket) &&
-        await(runtime, socket, POLLIN, ls_now(runtime) + PATIENCE_NS) &&
+        await_input(runtime, socket, ls_now(runtime) + PATIENCE_NS) &&
         recv(socket, key, sizeof key, MSG_DONTWAIT) == LS_MEMORY_KEY_BYTES &&
         is_same_key(key, offer->key))
         send_memory(socket, offer->memory);
@@ -131,8 +131,8 @@ static void serve(void *argument)
         if (socket < 0) {
             /* Who waits stays there, and would be found at once again. */
             if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-                (void)await(offer->base.runtime, offer->stop, POLLIN,
-                            ls_now(offer->base.runtime) + PATIENCE_NS);
+                (void)await_input(offer->base.runtime, offer->stop,
+                                  ls_now(offer->base.runtime) + PATIENCE_NS);
             continue;
         }
         answer(offer, socket);
@@ -342,7 +342,7 @@ static int ask(ls_memory *memory, int socket, const char *path,
     if (send(socket, key, LS_MEMORY_KEY_BYTES, MSG_NOSIGNAL | MSG_DONTWAIT) !=
         LS_MEMORY_KEY_BYTES)
         return ls_error(LS_EUNREACHABLE, "the offer at %s has ended", path);
-    if (!await(memory->runtime, socket, POLLIN, deadline))
+    if (!await_input(memory->runtime, socket, deadline))
         return ls_error(LS_ETIMEDOUT, "the offer at %s does not answer", path);
     if (!receive_memory(socket, memory))
         return ls_error(LS_EUNREACHABLE, "the offer at %s is for others", path);

@@ -318,7 +318,7 @@ static int publish_to_some(struct emit *e, struct part *part)
 }
 
 /* Publish a part to all that listen. Lock held; there is room, or drop. */
-static int publish_part(struct emit *e, struct part *part, uint8_t flags)
+static int publish_part(struct emit *e, struct part *part)
 {
     int status;
     if (e->one != NULL) {
@@ -328,7 +328,7 @@ static int publish_part(struct emit *e, struct part *part, uint8_t flags)
             return LS_OK;
         }
         const bool asks = flow_charge(e->node, e->one_direct, part->size);
-        status = publish(e, e->one, part, flags);
+        status = publish(e, e->one, part, 0);
         if (asks)
             flow_ask(e->node, e->one_direct);
         return status;
@@ -344,7 +344,7 @@ static int publish_part(struct emit *e, struct part *part, uint8_t flags)
         peer->hop->asks = flow_charge(e->node, peer, part->size);
         any = any || peer->hop->asks;
     }
-    status = publish(e, NULL, part, flags);
+    status = publish(e, NULL, part, 0);
     for (size_t i = 0; any && i < targets->n; i++)
         if (targets->at[i]->hop->asks)
             flow_ask(e->node, targets->at[i]);
@@ -424,7 +424,7 @@ static int emit_long(struct emit *e)
             break;
         struct part part = part_at(e, at, piece);
         at += part.size;
-        status = publish_part(e, &part, 0);
+        status = publish_part(e, &part);
         transport_unlock(node->transport);
         transport_lock(node->transport);
     }
@@ -457,7 +457,7 @@ static int emit_in_frames(struct emit *e)
         struct part part = part_at(e, 0, e->in->size);
         emit_number(e);
         if (e->one != NULL || e->entry->targets.n != 0)
-            status = publish_part(e, &part, 0);
+            status = publish_part(e, &part);
         else if (part.release != NULL)
             part.release(NULL, part.hint);
     }

@@ -115,8 +115,7 @@ int guarded_open(struct guarded_folder *out, const char *path, enum guard guard,
     return open_folder(out, AT_FDCWD, path, guard, make);
 }
 
-int guarded_enter(struct guarded_folder *folder, const char *name,
-                  enum guard guard, bool make)
+int guarded_enter(struct guarded_folder *folder, const char *name)
 {
     const size_t length = strlen(folder->path);
     const size_t room = sizeof folder->path - length;
@@ -124,7 +123,7 @@ int guarded_enter(struct guarded_folder *folder, const char *name,
         return ls_error(LS_EINVAL, "the path of %s is too long", name);
     const int parent = folder->fd;
     folder->fd = -1;
-    const int status = open_folder(folder, parent, name, guard, make);
+    const int status = open_folder(folder, parent, name, GUARD_ALL, true);
     (void)close(parent);
     return status;
 }

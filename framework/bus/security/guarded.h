@@ -34,9 +34,8 @@ struct guarded_folder {
  *         is not a folder, or not guarded as asked; LS_EIO. */
 LS_MUST_USE int guarded_open(struct guarded_folder *out, const char *path,
                              enum guard guard, bool make);
-/* Step into a folder of it, in the same way. */
-LS_MUST_USE int guarded_enter(struct guarded_folder *folder, const char *name,
-                              enum guard guard, bool make);
+/* Step into a folder of it, in the same way: made, and GUARD_ALL. */
+LS_MUST_USE int guarded_enter(struct guarded_folder *folder, const char *name);
 void guarded_close(struct guarded_folder *folder);
 
 /* Split a path into its folder, which is opened without a guard, and the name

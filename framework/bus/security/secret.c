@@ -132,9 +132,9 @@ static int open_job(struct guarded_folder *out, const char *job)
     const struct base base = find_base();
     int status = guarded_open(out, base.path, GUARD_NONE, false);
     if (status == LS_OK)
-        status = guarded_enter(out, base.name, GUARD_ALL, true);
+        status = guarded_enter(out, base.name);
     if (status == LS_OK)
-        status = guarded_enter(out, job, GUARD_ALL, true);
+        status = guarded_enter(out, job);
     return status;
 }
 

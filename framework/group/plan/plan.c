@@ -53,19 +53,15 @@ static uint32_t other(const struct plan_shape *shape, uint32_t i)
 /* --- gathers ------------------------------------------------------------ */
 
 /* Its own, where it lies, unless it does already. */
-static void copy_own(struct plan *plan, const struct plan_shape *shape,
-                     size_t from)
+static void copy_own(struct plan *plan, const struct plan_shape *shape)
 {
-    if (plan_brings(shape, shape->rank) == 0)
-        return;
-    add(plan, PLAN_COPY, shape->rank, PLAN_OUT, plan_lies(shape, shape->rank),
-        plan_brings(shape, shape->rank))
-        ->own = from;
+    add_some(plan, PLAN_COPY, shape->rank, PLAN_OUT,
+             plan_lies(shape, shape->rank), plan_brings(shape, shape->rank));
 }
 
 static void plan_all_gather(struct plan *plan, const struct plan_shape *shape)
 {
-    copy_own(plan, shape, 0);
+    copy_own(plan, shape);
     for (uint32_t i = 0; i + 1 < shape->n; i++) {
         const uint32_t peer = other(shape, i);
         add_some(plan, PLAN_SEND, peer, PLAN_IN, 0,
@@ -83,7 +79,7 @@ static void plan_gather(struct plan *plan, const struct plan_shape *shape)
                  plan_brings(shape, shape->rank));
         return;
     }
-    copy_own(plan, shape, 0);
+    copy_own(plan, shape);
     for (uint32_t i = 0; i + 1 < shape->n; i++)
         add_some(plan, PLAN_TAKE, other(shape, i), PLAN_OUT,
                  plan_lies(shape, other(shape, i)),

@@ -226,8 +226,7 @@ int checkpoint_folder_manifest(const struct checkpoint_folder *folder, size_t i,
 
 /* Returns LS_OK if the status is one of a damage, which is noted. */
 static int note_damage(struct checkpoint_health *health,
-                       void (*damaged)(void *self, const char *text),
-                       void *self, int status)
+                       void (*damaged)(const char *text), int status)
 {
     if (status != LS_EPROTO && status != LS_EIO)
         return status;
@@ -235,25 +234,24 @@ static int note_damage(struct checkpoint_health *health,
         (void)snprintf(health->why, sizeof health->why, "%s", ls_error_text());
     health->n_unreadable += status == LS_EIO;
     if (damaged != NULL)
-        damaged(self, ls_error_text());
+        damaged(ls_error_text());
     return LS_OK;
 }
 
 int checkpoint_folder_verify(const struct checkpoint_folder *folder,
-                             int64_t epoch,
-                             void (*damaged)(void *self, const char *text),
-                             void *self, struct checkpoint_health *out)
+                             int64_t epoch, void (*damaged)(const char *text),
+                             struct checkpoint_health *out)
 {
     struct ls_checkpoint_manifest manifest = {.n_entries = 0};
     *out = (struct checkpoint_health){.n_damaged = 0};
     int status = ls_checkpoints_manifest(folder->checkpoints, epoch, &manifest);
-    status = note_damage(out, damaged, self, status);
+    status = note_damage(out, damaged, status);
     for (size_t i = 0; i < manifest.n_entries && status == LS_OK; i++) {
         status = ls_checkpoints_has(folder->checkpoints, epoch,
                                     &manifest.entries[i]);
         out->n_elsewhere += status == LS_ENOENT;
-        status = status == LS_ENOENT ? LS_OK
-                                     : note_damage(out, damaged, self, status);
+        status =
+            status == LS_ENOENT ? LS_OK : note_damage(out, damaged, status);
     }
     ls_checkpoint_manifest_clear(&manifest);
     return status;

@@ -18,7 +18,7 @@ static int look(const struct checkpoint_folder *folder, size_t at,
 {
     *out = (struct row){.epoch = folder->epochs[at]};
     int status =
-        checkpoint_folder_verify(folder, out->epoch, NULL, NULL, &out->health);
+        checkpoint_folder_verify(folder, out->epoch, NULL, &out->health);
     if (status == LS_OK)
         status = ls_checkpoints_manifest(folder->checkpoints, out->epoch,
                                          &out->manifest);

@@ -7,9 +7,8 @@
 #include "json.h"
 #include "output.h"
 
-static void name_damage(void *self, const char *text)
+static void name_damage(const char *text)
 {
-    (void)self;
     output_print(stderr, "lockstep: %s\n", text);
 }
 
@@ -49,8 +48,7 @@ static int verify_one(const struct checkpoint_folder *folder, int64_t epoch,
 {
     struct checkpoint_health health;
     char text[64];
-    int status =
-        checkpoint_folder_verify(folder, epoch, name_damage, NULL, &health);
+    int status = checkpoint_folder_verify(folder, epoch, name_damage, &health);
     if (status != LS_OK)
         return status;
     const char *state =

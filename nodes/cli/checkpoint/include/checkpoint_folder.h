@@ -65,10 +65,10 @@ struct checkpoint_health {
  * fails, is one more damage: the others are looked at as well.
  * damaged: called with the text of each damage; NULL: nobody asks.
  * Errors: LS_ENOENT it was removed; LS_ENOMEM. */
-LS_MUST_USE int
-checkpoint_folder_verify(const struct checkpoint_folder *folder, int64_t epoch,
-                         void (*damaged)(void *self, const char *text),
-                         void *self, struct checkpoint_health *out);
+LS_MUST_USE int checkpoint_folder_verify(const struct checkpoint_folder *folder,
+                                         int64_t epoch,
+                                         void (*damaged)(const char *text),
+                                         struct checkpoint_health *out);
 /* "whole", "damaged", "unreadable", "3 of 5 here". Returns text. */
 const char *checkpoint_health_text(const struct checkpoint_health *health,
                                    size_t n_entries, char text[64]);
