@@ -68,7 +68,4 @@ void driver_close_checkpoints(ls_driver *driver);
 /* Those of the setup, if there are any. */
 void driver_close_devices(ls_driver *driver);
 
-/* Write the report, unless another rank of this process has. */
-void driver_report(struct driver_run *run, const struct ls_exception *what);
-
 #endif

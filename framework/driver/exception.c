@@ -70,7 +70,7 @@ static int replace(const char *path, const char *line)
     return ls_file_replace(path, temporary, &part, 1, false);
 }
 
-void driver_report(struct driver_run *run, const struct ls_exception *what)
+static void write_down(struct driver_run *run, const struct ls_exception *what)
 {
     const char *const path = run->options->report;
     ls_writer *out = NULL;
@@ -125,7 +125,7 @@ static void keep(struct driver_run *run, const ls_driver *driver,
     }
     ls_mutex_unlock(&run->mutex);
     if (is_first)
-        driver_report(run, what);
+        write_down(run, what);
 }
 
 void ls_driver_on_exception(ls_driver *driver, int status, const char *step,

@@ -46,7 +46,6 @@ int checkpoint_list(const ls_checkpoints *checkpoints, const char *node,
 int checkpoint_open_entry(const ls_checkpoints *checkpoints, int64_t epoch,
                           const struct ls_checkpoint_entry *expected,
                           ls_vault_reader **out);
-uint64_t checkpoint_size(const ls_vault_reader *reader);
 /* Of this metric, the larger the better; NaN: it has none, or none is asked
  * for. */
 double checkpoint_value(const struct ls_checkpoint_manifest *manifest,

@@ -97,7 +97,7 @@ int ls_checkpoints_manifest(ls_checkpoints *checkpoints, int64_t epoch,
 
 /* Entries ---------------------------------------------------------------- */
 
-uint64_t checkpoint_size(const ls_vault_reader *reader)
+static uint64_t size_of(const ls_vault_reader *reader)
 {
     uint64_t size = 0;
     for (size_t i = 0; i < ls_vault_reader_n(reader); i++)
@@ -114,7 +114,7 @@ int checkpoint_open_entry(const ls_checkpoints *checkpoints, int64_t epoch,
     const int status = ls_vault_reader_create(out, checkpoints->vault, name);
     if (status != LS_OK)
         return status;
-    const uint64_t size = checkpoint_size(*out);
+    const uint64_t size = size_of(*out);
     if (size == expected->size &&
         ls_vault_reader_check(*out) == expected->check)
         return LS_OK;

@@ -203,17 +203,12 @@ static void send_credit(ls_node *node, const struct peer *peer, uint8_t flags)
     (void)bus_send(node, peer->member.id, &header, NULL, 0);
 }
 
-void flow_tell(ls_node *node, const struct peer *peer)
-{
-    send_credit(node, peer, 0);
-}
-
 void flow_connected(ls_node *node, struct peer *peer)
 {
     if (flow_open(peer) != LS_OK)
         return; /* it is told with the next heartbeat */
     pace_again(&peer->hop->pace);
-    flow_tell(node, peer);
+    send_credit(node, peer, 0);
 }
 
 void flow_ask(ls_node *node, const struct peer *peer)
@@ -347,5 +342,5 @@ void flow_credit(ls_node *node, const struct peer *peer,
     note_arrived(node, hop, header->arrived_messages, header->arrived_bytes);
     raise_limit(node, hop, header->limit_messages, header->limit_bytes);
     if ((header->flags & WIRE_FLAG_TELL) != 0)
-        flow_tell(node, peer);
+        send_credit(node, peer, 0);
 }

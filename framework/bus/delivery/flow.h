@@ -94,9 +94,8 @@ void flow_got_near(struct peer *peer, size_t bytes);
 /* Lock held: so much of what was held is done with; grants more when due. */
 void flow_release(ls_node *node, const struct peer *peer, uint64_t messages,
                   uint64_t bytes);
-/* Tell it at once how far it may go, and what has come. Lock held. */
-void flow_tell(ls_node *node, const struct peer *peer);
-/* The same over a connection that is new. Bus thread. */
+/* Over a connection that is new, tell it at once how far it may go, and what
+ * has come. Bus thread. */
 void flow_connected(ls_node *node, struct peer *peer);
 
 /* ---- accounts; lock held ----------------------------------------------- */

@@ -255,7 +255,5 @@ bool shared_may_do(const struct bus_group *group, const struct turn *turn);
 void shared_do_first(struct bus_group *group);
 /* The generation is over: all end but the one that is in the room. */
 void shared_end(struct bus_group *group, const struct ls_failure *why);
-/* Nothing is in the room: this rank does nothing there any more. */
-void shared_leave(struct bus_group *group);
 
 #endif

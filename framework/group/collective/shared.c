@@ -194,7 +194,8 @@ static int do_in_room(struct room_call *room)
 
 /* --- how it ends -------------------------------------------------------- */
 
-void shared_leave(struct bus_group *group)
+/* Nothing is in the room: this rank does nothing there any more. */
+static void leave_room(struct bus_group *group)
 {
     if (group->in_room)
         ls_room_resign(group->room, LS_ECANCELED);
@@ -235,7 +236,7 @@ static void explain(const struct bus_group *group, const struct turn *turn,
  * there. */
 static void go_to_bus(struct bus_group *group)
 {
-    shared_leave(group);
+    leave_room(group);
     ls_log_info("group \"%s\": its room is given up", group->name);
     while (group->shared != NULL && !group->is_over)
         turn_to_bus(group, group->shared);
@@ -320,7 +321,7 @@ void shared_do_first(struct bus_group *group)
     group->busy = false;
     settle(group, turn, &room, status);
     if (group->is_over)
-        shared_leave(group);
+        leave_room(group);
     ls_cond_broadcast(&group->changed);
 }
 
@@ -332,7 +333,7 @@ void shared_end(struct bus_group *group, const struct ls_failure *why)
     while (first != NULL && first->next != NULL)
         turn_end(group, first->next, why);
     if (!group->busy)
-        shared_leave(group);
+        leave_room(group);
     else if (group->has_left)
         ls_room_give_up(group->room, LS_ECANCELED);
 }
@@ -520,7 +521,7 @@ int shared_open(struct bus_group *group, uint32_t flags, int64_t deadline)
     group->room = room;
     group->in_room = true;
     if (group->is_over)
-        shared_leave(group);
+        leave_room(group);
     ls_mutex_unlock(&group->mutex);
     return LS_OK;
 }

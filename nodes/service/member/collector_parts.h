@@ -79,8 +79,4 @@ int collector_fail_ask(struct collector_service *service);
 /* For service_work_ops. */
 void collector_run_ended(void *service);
 
-/* The steps, when there is a work. */
-ls_step_fn collector_step_policy, collector_step_collect,
-    collector_step_hand_over;
-
 #endif

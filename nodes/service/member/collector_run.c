@@ -105,7 +105,7 @@ static int get_policy(struct collector_service *service)
     return fail_work(service);
 }
 
-int collector_step_policy(ls_step *step, void *self)
+static int take_policy(ls_step *step, void *self)
 {
     struct collector_service *service = self;
     (void)step;
@@ -132,7 +132,7 @@ int collector_step_policy(ls_step *step, void *self)
 /* Collecting ----------------------------------------------------------------
  */
 
-int collector_step_collect(ls_step *step, void *self)
+static int collect(ls_step *step, void *self)
 {
     struct collector_service *service = self;
     (void)step;
@@ -159,7 +159,7 @@ void collector_count(struct collector_service *service)
     service->figures.steps += what->steps;
 }
 
-int collector_step_hand_over(ls_step *step, void *self)
+static int hand_over(ls_step *step, void *self)
 {
     struct collector_service *service = self;
     (void)step;
@@ -167,9 +167,7 @@ int collector_step_hand_over(ls_step *step, void *self)
 }
 
 const struct service_work_step collector_steps[COLLECTOR_STEPS] = {
-    {"policy", collector_step_policy},
-    {"collect", collector_step_collect},
-    {"hand over", collector_step_hand_over}};
+    {"policy", take_policy}, {"collect", collect}, {"hand over", hand_over}};
 
 void collector_run_ended(void *self)
 {

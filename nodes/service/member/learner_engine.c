@@ -20,7 +20,7 @@ void batches_init(struct batches *batches)
     batches->last = &batches->first;
 }
 
-void batches_add(struct batches *batches, struct batch *batch)
+static void batches_add(struct batches *batches, struct batch *batch)
 {
     batch->next = NULL;
     *batches->last = batch;

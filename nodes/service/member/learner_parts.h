@@ -96,7 +96,6 @@ struct learner_service {
 
 void batches_init(struct batches *batches);
 /* Lock held. */
-void batches_add(struct batches *batches, struct batch *batch);
 struct batch *batches_take(struct batches *batches);
 void batch_destroy(struct batch *batch);
 

@@ -32,7 +32,7 @@ struct store_bytes *store_bytes_create(struct ls_body *body)
     return bytes;
 }
 
-struct store_bytes *store_bytes_share(struct store_bytes *bytes)
+static struct store_bytes *share(struct store_bytes *bytes)
 {
     (void)atomic_fetch_add(&bytes->users, 1);
     return bytes;
@@ -58,7 +58,7 @@ struct store_blob store_bytes_blob(struct store_bytes *bytes, uint64_t at,
     return (struct store_blob){.data = (char *)(uintptr_t)bytes->data + at,
                                .size = size,
                                .release = release_bytes,
-                               .hint = store_bytes_share(bytes)};
+                               .hint = share(bytes)};
 }
 
 int store_table_init(struct store_table *out)

@@ -2,7 +2,7 @@
  *
  * Bytes are shared: a name may be dropped or get others while some are still
  * being sent.
- * Thread: serial; store_bytes_share() and release: any. */
+ * Thread: serial; store_bytes_release(): any. */
 #ifndef LOCKSTEP_STORE_TABLE_H
 #define LOCKSTEP_STORE_TABLE_H
 
@@ -21,7 +21,6 @@ struct store_bytes {
 
 /* body: moved; released when there is no memory, which is NULL. */
 struct store_bytes *store_bytes_create(struct ls_body *body);
-struct store_bytes *store_bytes_share(struct store_bytes *bytes);
 void store_bytes_release(struct store_bytes *bytes); /* NULL is fine */
 /* Some of them, as a store gives them. */
 struct store_blob store_bytes_blob(struct store_bytes *bytes, uint64_t at,
