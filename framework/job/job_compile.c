@@ -2,13 +2,13 @@
  * text. Nodes compare that text when a run begins, so it has nothing in it that
  * may differ between them. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "job_parts.h"
 #include "lockstep/place.h"
+#include "text_pieces.h"
 
 /* ---- nodes ------------------------------------------------------------- */
 
@@ -182,27 +182,11 @@ static int place_all(ls_job *job, const struct ls_member *nodes, size_t n)
 
 /* ---- as text ----------------------------------------------------------- */
 
-struct text {
-    char *at;
-    size_t size, used; /* used: what it needs */
-};
-
-LS_PRINTF(2, 3) static void put(struct text *text, const char *format, ...)
-{
-    const size_t left = text->used < text->size ? text->size - text->used : 0;
-    va_list arguments;
-    va_start(arguments, format);
-    const int n = vsnprintf(left != 0 ? text->at + text->used : NULL, left,
-                            format, arguments);
-    va_end(arguments);
-    text->used += n > 0 ? (size_t)n : 0;
-}
-
 static void put_ids(struct text *text, const uint32_t *ids, size_t n,
                     const char *between)
 {
     for (size_t i = 0; i < n; i++)
-        put(text, "%s%" PRIu32, i == 0 ? "" : between, ids[i]);
+        text_add(text, "%s%" PRIu32, i == 0 ? "" : between, ids[i]);
 }
 
 static void put_task(struct text *text, enum ls_job_phase phase,
@@ -210,15 +194,15 @@ static void put_task(struct text *text, enum ls_job_phase phase,
                      size_t n_nodes)
 {
     const char *const *outputs = task->outputs;
-    put(text, "  %-8s  %s on node ", ls_job_phase_name(phase), task->name);
+    text_add(text, "  %-8s  %s on node ", ls_job_phase_name(phase), task->name);
     put_ids(text, nodes, n_nodes, ", ");
-    put(text, " (%s)%s", task->where != NULL ? task->where : "all",
-        task->workspace == LS_WORKSPACE_PRIVATE ? ", private" : "");
+    text_add(text, " (%s)%s", task->where != NULL ? task->where : "all",
+             task->workspace == LS_WORKSPACE_PRIVATE ? ", private" : "");
     if (task->report_ms != 0)
-        put(text, ", every %d ms", task->report_ms);
+        text_add(text, ", every %d ms", task->report_ms);
     for (size_t i = 0; outputs != NULL && outputs[i] != NULL; i++)
-        put(text, "%s%s", i == 0 ? ", puts out " : ", ", outputs[i]);
-    put(text, "\n");
+        text_add(text, "%s%s", i == 0 ? ", puts out " : ", ", outputs[i]);
+    text_add(text, "\n");
 }
 
 size_t ls_job_task_print(enum ls_job_phase phase,
@@ -234,31 +218,31 @@ size_t ls_job_task_print(enum ls_job_phase phase,
 
 static void put_job(struct text *text, const ls_job *job)
 {
-    put(text, "job %s on node ", job->options.name);
+    text_add(text, "job %s on node ", job->options.name);
     put_ids(text, job->nodes, job->n_nodes, ", ");
-    put(text, ", led by node %" PRIu32 "\n", job->leader);
+    text_add(text, ", led by node %" PRIu32 "\n", job->leader);
     for (size_t i = 0; i < LS_JOB_N_PHASES; i++)
         for (const struct job_task *task = job->groups[i]; task != NULL;
              task = task->next)
             put_task(text, (enum ls_job_phase)i, &task->given, task->nodes,
                      task->n_nodes);
     if (job->options.folder != NULL) {
-        put(text, "  saves     the blobs of node ");
+        text_add(text, "  saves     the blobs of node ");
         put_ids(text, job->keepers, job->n_keepers, ", ");
-        put(text, "%s; after a failed save it %s\n",
-            job->options.saves_behind ? ", behind" : "",
-            job->options.goes_on ? "goes on" : "ends");
+        text_add(text, "%s; after a failed save it %s\n",
+                 job->options.saves_behind ? ", behind" : "",
+                 job->options.goes_on ? "goes on" : "ends");
     }
     if (job->limit != 0)
-        put(text, "  stops     after %" PRIu64 " epochs\n", job->limit);
+        text_add(text, "  stops     after %" PRIu64 " epochs\n", job->limit);
     for (const struct job_task *stop = job->stops; stop != NULL;
          stop = stop->next)
-        put(text, "  stops     on %s\n", stop->given.name);
+        text_add(text, "  stops     on %s\n", stop->given.name);
     for (size_t i = 0; i < LS_JOB_N_SHARES; i++)
         for (const struct job_task *at = job->shares[i]; at != NULL;
              at = at->next)
-            put(text, "  %-8s  %s\n", i == LS_JOB_SHARED ? "shares" : "spreads",
-                at->given.name);
+            text_add(text, "  %-8s  %s\n",
+                     i == LS_JOB_SHARED ? "shares" : "spreads", at->given.name);
 }
 
 static void put_blobs(struct text *text, const ls_job *job)
@@ -266,19 +250,19 @@ static void put_blobs(struct text *text, const ls_job *job)
     char form[LS_BLOB_FORM_TEXT_MAX];
     for (size_t i = 0; i < ls_blobs_n(job->global.blobs); i++) {
         const struct ls_blob *blob = ls_blobs_at(job->global.blobs, i);
-        put(text, "  blob      %s %s%s\n", blob->name,
-            ls_blob_form_print(&blob->form, form),
-            blob->is_private ? ", private" : "");
+        text_add(text, "  blob      %s %s%s\n", blob->name,
+                 ls_blob_form_print(&blob->form, form),
+                 blob->is_private ? ", private" : "");
     }
 }
 
 static void put_names(struct text *text, const char *what,
                       const struct job_task *list)
 {
-    put(text, ",\"%s\":[", what);
+    text_add(text, ",\"%s\":[", what);
     for (const struct job_task *at = list; at != NULL; at = at->next)
-        put(text, "%s\"%s\"", at == list ? "" : ",", at->given.name);
-    put(text, "]");
+        text_add(text, "%s\"%s\"", at == list ? "" : ",", at->given.name);
+    text_add(text, "]");
 }
 
 /* Names and places have nothing in them that JSON would have to escape. */
@@ -286,42 +270,43 @@ static void put_json(struct text *text, const ls_job *job)
 {
     char form[LS_BLOB_FORM_TEXT_MAX];
     const char *between = "";
-    put(text, "{\"job\":\"%s\",\"nodes\":[", job->options.name);
+    text_add(text, "{\"job\":\"%s\",\"nodes\":[", job->options.name);
     put_ids(text, job->nodes, job->n_nodes, ",");
-    put(text, "],\"leader\":%" PRIu32 ",\"tasks\":[", job->leader);
+    text_add(text, "],\"leader\":%" PRIu32 ",\"tasks\":[", job->leader);
     for (size_t i = 0; i < LS_JOB_N_PHASES; i++)
         for (const struct job_task *task = job->groups[i]; task != NULL;
              task = task->next, between = ",") {
             const char *const *outputs = task->given.outputs;
-            put(text, "%s{\"group\":\"%s\",\"task\":\"%s\",\"where\":\"%s\",",
-                between, ls_job_phase_name((enum ls_job_phase)i),
-                task->given.name, task->given.where);
-            put(text, "\"private\":%s,\"report_ms\":%d,\"outputs\":[",
-                task->given.workspace == LS_WORKSPACE_PRIVATE ? "true"
-                                                              : "false",
-                task->given.report_ms);
+            text_add(text,
+                     "%s{\"group\":\"%s\",\"task\":\"%s\",\"where\":\"%s\",",
+                     between, ls_job_phase_name((enum ls_job_phase)i),
+                     task->given.name, task->given.where);
+            text_add(text, "\"private\":%s,\"report_ms\":%d,\"outputs\":[",
+                     task->given.workspace == LS_WORKSPACE_PRIVATE ? "true"
+                                                                   : "false",
+                     task->given.report_ms);
             for (size_t j = 0; outputs != NULL && outputs[j] != NULL; j++)
-                put(text, "%s\"%s\"", j == 0 ? "" : ",", outputs[j]);
-            put(text, "],\"nodes\":[");
+                text_add(text, "%s\"%s\"", j == 0 ? "" : ",", outputs[j]);
+            text_add(text, "],\"nodes\":[");
             put_ids(text, task->nodes, task->n_nodes, ",");
-            put(text, "]}");
+            text_add(text, "]}");
         }
-    put(text, "],\"checkpoint\":[");
+    text_add(text, "],\"checkpoint\":[");
     if (job->options.folder != NULL)
         put_ids(text, job->keepers, job->n_keepers, ",");
-    put(text, "],\"saves_behind\":%s,\"goes_on\":%s,\"limit\":%" PRIu64,
-        job->options.saves_behind ? "true" : "false",
-        job->options.goes_on ? "true" : "false", job->limit);
+    text_add(text, "],\"saves_behind\":%s,\"goes_on\":%s,\"limit\":%" PRIu64,
+             job->options.saves_behind ? "true" : "false",
+             job->options.goes_on ? "true" : "false", job->limit);
     put_names(text, "stops", job->stops);
     put_names(text, "shares", job->shares[LS_JOB_SHARED]);
     put_names(text, "spreads", job->shares[LS_JOB_SPREAD]);
-    put(text, ",\"blobs\":[");
+    text_add(text, ",\"blobs\":[");
     for (size_t i = 0; i < ls_blobs_n(job->global.blobs); i++) {
         const struct ls_blob *blob = ls_blobs_at(job->global.blobs, i);
-        put(text, "%s{\"name\":\"%s\",\"form\":\"%s\"}", i == 0 ? "" : ",",
-            blob->name, ls_blob_form_print(&blob->form, form));
+        text_add(text, "%s{\"name\":\"%s\",\"form\":\"%s\"}", i == 0 ? "" : ",",
+                 blob->name, ls_blob_form_print(&blob->form, form));
     }
-    put(text, "]}\n");
+    text_add(text, "]}\n");
 }
 
 size_t ls_job_print(const ls_job *job, bool json, char *text, size_t size)

@@ -1,29 +1,9 @@
 /* A record as text, for logs and for people. */
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "lockstep/record.h"
-
-/* Text of a fixed size that counts on when it is full. */
-struct text {
-    char *at;
-    size_t size;
-    size_t used; /* what all of it needs, without the NUL */
-};
-
-static void LS_PRINTF(2, 3) text_add(struct text *text, const char *format, ...)
-{
-    const size_t used = text->used < text->size ? text->used : text->size;
-    va_list arguments;
-    va_start(arguments, format);
-    const int n = vsnprintf(used < text->size ? text->at + used : NULL,
-                            text->size - used, format, arguments);
-    va_end(arguments);
-    if (n > 0)
-        text->used += (size_t)n;
-}
+#include "text_pieces.h"
 
 static void add_numbers(struct text *text, const struct ls_numbers *numbers)
 {

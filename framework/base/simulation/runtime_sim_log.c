@@ -1,5 +1,6 @@
 /* The log of a simulation, its hash, and what is wrong with a run. */
 #include "runtime_sim.h"
+#include "text_pieces.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -131,87 +132,69 @@ void ls_sim_check(ls_simulation *simulation)
         simulation->watches[i].check(simulation->watches[i].self, simulation);
 }
 
-struct text {
-    char bytes[LS_ERROR_TEXT_MAX];
-    size_t length;
-};
-
-static LS_PRINTF(2, 3) void add_text(struct text *text, const char *format, ...)
-{
-    if (text->length >= sizeof text->bytes)
-        return;
-    va_list arguments;
-    va_start(arguments, format);
-    const int wanted =
-        vsnprintf(text->bytes + text->length, sizeof text->bytes - text->length,
-                  format, arguments);
-    va_end(arguments);
-    text->length += wanted < 0 ? 0 : (size_t)wanted;
-}
-
 /* Who holds the mutex that a thread waits for. It may have ended with it. */
-static void add_owner(struct text *text, const struct sim_thread *thread)
+static void add_owner(struct line *line, const struct sim_thread *thread)
 {
     const struct sim_thread *const owner = ls_sim_mutex_owner(thread->wait_for);
     const struct sim_thread *at = thread->host->simulation->oldest;
     while (at != NULL && at != owner)
         at = at->younger;
     if (owner == thread)
-        add_text(text, "itself");
+        line_add(line, "itself");
     else if (owner == NULL)
-        add_text(text, "nobody");
+        line_add(line, "nobody");
     else if (at == NULL)
-        add_text(text, "somebody who is gone");
+        line_add(line, "somebody who is gone");
     else
-        add_text(text, "%s/%s", owner->host->name, owner->name);
+        line_add(line, "%s/%s", owner->host->name, owner->name);
 }
 
 /* The condition's address would differ from run to run, so it is not shown. */
-static void add_thread(struct text *text, const struct sim_thread *thread)
+static void add_thread(struct line *line, const struct sim_thread *thread)
 {
-    add_text(text, "%s%s/%s ", text->length == 0 ? "" : "; ",
-             thread->host->name, thread->name);
+    line_add(line, "%s%s/%s ", line->size == 0 ? "" : "; ", thread->host->name,
+             thread->name);
     const struct sim_thread *other = NULL;
     switch (thread->wait) {
     case SIM_WAITS_MUTEX:
-        add_text(text, "waits for a mutex that ");
-        add_owner(text, thread);
-        add_text(text, " holds");
+        line_add(line, "waits for a mutex that ");
+        add_owner(line, thread);
+        line_add(line, " holds");
         break;
     case SIM_WAITS_COND:
-        add_text(text, "waits for a condition");
+        line_add(line, "waits for a condition");
         break;
     case SIM_WAITS_END:
         other = thread->wait_for;
-        add_text(text, "joins %s/%s", other->host->name, other->name);
+        line_add(line, "joins %s/%s", other->host->name, other->name);
         break;
     case SIM_WAITS_WORDS:
-        add_text(text, "waits for words of shared memory");
+        line_add(line, "waits for words of shared memory");
         break;
     case SIM_RESTS:
-        add_text(text, "rests");
+        line_add(line, "rests");
         break;
     case SIM_RUNS:
-        add_text(text, "can run");
+        line_add(line, "can run");
         break;
     }
     if (thread->timer.place != 0)
-        add_text(text, " until %lld.%09lld s",
+        line_add(line, " until %lld.%09lld s",
                  (long long)(thread->timer.at / LS_NS_PER_S),
                  (long long)(thread->timer.at % LS_NS_PER_S));
     if (thread->host->paused)
-        add_text(text, ", its host paused");
+        line_add(line, ", its host paused");
 }
 
 int ls_sim_stuck(ls_simulation *simulation, int status, const char *why)
 {
-    struct text text = {.length = 0};
+    struct line line = {.size = 0};
     for (const struct sim_thread *thread = simulation->oldest; thread != NULL;
          thread = thread->younger)
         if (thread->fiber != NULL)
-            add_thread(&text, thread);
-    ls_simulation_note(simulation, "%s: %s", why, text.bytes);
+            add_thread(&line, thread);
+    ls_simulation_note(simulation, "%s: %s", why, line.text);
     return ls_error(status, "%s at %lld.%09lld s: %s", why,
                     (long long)(simulation->now / LS_NS_PER_S),
-                    (long long)(simulation->now % LS_NS_PER_S), text.bytes);
+                    (long long)(simulation->now % LS_NS_PER_S), line.text);
 }

@@ -1,6 +1,5 @@
 /* A node on the network: opening, and joining a world. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +7,7 @@
 #include "credentials.h"
 #include "runtime_network.h"
 #include "shared_memory.h"
+#include "text_pieces.h"
 
 #define MAX_SILENT 8
 /* When it is looked whether waiting makes sense, first and then. */
@@ -171,44 +171,25 @@ static size_t n_formed(ls_node *node)
     return n;
 }
 
-struct text {
-    char *at;
-    size_t left;
-};
-
-static void append(struct text *text, const char *format, ...) LS_PRINTF(2, 3);
-static void append(struct text *text, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    const int n = vsnprintf(text->at, text->left, format, args);
-    va_end(args);
-    const size_t used = n < 0                    ? 0
-                        : (size_t)n < text->left ? (size_t)n
-                                                 : text->left - 1;
-    text->at += used;
-    text->left -= used;
-}
-
 /* Who is missing, in words; before: what stands before the first. Lock held. */
 static void name_missing(ls_node *node, const char *before, struct text *text)
 {
     const char *word = "node ";
     if (node->join.members == NULL) {
-        append(text, "%s%zu more", before,
-               node->options.world_size - 1 -
-                   membership_n_both_ways(&node->world));
+        text_add(text, "%s%zu more", before,
+                 node->options.world_size - 1 -
+                     membership_n_both_ways(&node->world));
         return;
     }
     for (uint32_t i = 0; i < node->options.world_size; i++) {
         if (is_ready(node, node->join.members[i]))
             continue;
-        append(text, "%s%s%" PRIu32, before, word, node->join.members[i]);
+        text_add(text, "%s%s%" PRIu32, before, word, node->join.members[i]);
         const struct member *member =
             membership_find(&node->world, node->join.members[i]);
         if (member != NULL && member->n_present != 0)
-            append(text, " (its presence is here, but it does not list this "
-                         "node)");
+            text_add(text, " (its presence is here, but it does not list this "
+                           "node)");
         before = ", ";
         word = "";
     }
@@ -223,11 +204,11 @@ static void name_ended(ls_node *node, struct text *text)
         const struct member *member = node->world.at[i];
         if (!member_has_ended(member) || membership_has(member))
             continue;
-        append(text, "; node %" PRIu32 "%s was here, and %s", member->id,
-               member->as_role,
-               member->state == LS_MEMBER_LOST ? "is lost" : "left with ");
+        text_add(text, "; node %" PRIu32 "%s was here, and %s", member->id,
+                 member->as_role,
+                 member->state == LS_MEMBER_LOST ? "is lost" : "left with ");
         if (member->state == LS_MEMBER_LEFT)
-            append(text, "%s", ls_status_name(member->reason));
+            text_add(text, "%s", ls_status_name(member->reason));
         n++;
     }
 }
@@ -297,23 +278,24 @@ static void append_silent(const ls_node *node, struct text *text,
     const bool only_here =
         transport_leaves_host(link->endpoint) && !transport_leaves_host(here);
     if (link->refusal[0] != '\0')
-        append(text, "; %s: %s", link->endpoint, link->refusal);
+        text_add(text, "; %s: %s", link->endpoint, link->refusal);
     else if (link->answers)
-        append(text,
-               "; %s: node %" PRIu32 " answers, and has not come here, to %s%s",
-               link->endpoint, link->who, here,
-               only_here ? ", which is of this host alone: see `bind` and "
-                           "`advertise`"
-                         : "");
+        text_add(text,
+                 "; %s: node %" PRIu32
+                 " answers, and has not come here, to %s%s",
+                 link->endpoint, link->who, here,
+                 only_here ? ", which is of this host alone: see `bind` and "
+                             "`advertise`"
+                           : "");
     else
-        append(text, "; %s: %s", link->endpoint,
-               why[0] != '\0' ? why : "no answer");
+        text_add(text, "; %s: %s", link->endpoint,
+                 why[0] != '\0' ? why : "no answer");
 }
 
 static int not_formed(ls_node *node, bool hopeless)
 {
     char buffer[LS_ERROR_TEXT_MAX - 200], within[64] = "";
-    struct text text = {buffer, sizeof buffer};
+    struct text text = {buffer, sizeof buffer, 0};
     struct silent silent[MAX_SILENT];
     buffer[0] = '\0';
     transport_lock(node->transport);
@@ -339,10 +321,10 @@ static int not_formed(ls_node *node, bool hopeless)
             mismatch || (alone && (shut_out || silent[i].refusal[0] != '\0'));
     }
     if (refusal[0] != '\0')
-        append(&text, "; refused: %s", refusal);
+        text_add(&text, "; refused: %s", refusal);
     if (hint[0] != '\0' &&
         !(said && node->options.topology == LS_TOPOLOGY_MESH))
-        append(&text, "; %s", hint);
+        text_add(&text, "; %s", hint);
     if (!hopeless)
         snprintf(within, sizeof within, " within %d ms (start_timeout_ms)",
                  node->options.start_timeout_ms);
@@ -357,7 +339,7 @@ static int not_formed(ls_node *node, bool hopeless)
 static int64_t say_missing(ls_node *node)
 {
     char buffer[LS_ERROR_TEXT_MAX] = "";
-    struct text text = {buffer, sizeof buffer};
+    struct text text = {buffer, sizeof buffer, 0};
     transport_lock(node->transport);
     name_missing(node, "", &text);
     transport_unlock(node->transport);

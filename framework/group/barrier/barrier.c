@@ -10,7 +10,6 @@
  * Messages are sent with the lock held: they are few and small, and what they
  * borrow is the machine's. The bus calls the ops with no lock of its own. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +25,7 @@
 #include "barrier_lives.h"
 #include "fnv.h"
 #include "forked.h"
+#include "text_pieces.h"
 #include "word_list.h"
 
 #define CHANNEL "ls.barrier."
@@ -217,25 +217,7 @@ static struct ls_member *copy_members(const ls_barrier *barrier, size_t *n)
     return members;
 }
 
-/* A sentence that grows, cut where it must. */
-struct text {
-    char bytes[LS_ERROR_TEXT_MAX];
-    size_t size;
-};
-
-static void LS_PRINTF(2, 3) append(struct text *text, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    const int n = vsnprintf(text->bytes + text->size,
-                            sizeof text->bytes - text->size, format, arguments);
-    va_end(arguments);
-    text->size += n > 0 ? (size_t)n : 0;
-    if (text->size >= sizeof text->bytes)
-        text->size = sizeof text->bytes - 1;
-}
-
-static void append_heard(struct text *text, int64_t now, uint32_t id,
+static void append_heard(struct line *line, int64_t now, uint32_t id,
                          const struct ls_member *members, size_t n)
 {
     const struct ls_member *member = NULL;
@@ -244,19 +226,19 @@ static void append_heard(struct text *text, int64_t now, uint32_t id,
             member = &members[i];
     }
     if (member == NULL || member->heard_at == 0)
-        append(text, "never heard");
+        line_add(line, "never heard");
     else
-        append(text, "heard %.1f s ago",
-               (double)(now - member->heard_at) / (double)LS_NS_PER_S);
+        line_add(line, "heard %.1f s ago",
+                 (double)(now - member->heard_at) / (double)LS_NS_PER_S);
 }
 
-static void append_elsewhere(const ls_barrier *barrier, struct text *text,
+static void append_elsewhere(const ls_barrier *barrier, struct line *line,
                              uint32_t id)
 {
     for (size_t i = 0; i < ELSEWHERE_MAX; i++) {
         const struct elsewhere *one = &barrier->elsewhere[i];
         if (one->id == id && one->text[0] != '\0')
-            append(text, ", has no barrier of this name, %s", one->text);
+            line_add(line, ", has no barrier of this name, %s", one->text);
     }
 }
 
@@ -303,7 +285,7 @@ static void note_elsewhere(ls_barrier *barrier, uint32_t from,
 }
 
 /* ": node 7 (last in epoch 3, heard 0.2 s ago), …" */
-static void append_missing(ls_barrier *barrier, struct text *text,
+static void append_missing(ls_barrier *barrier, struct line *line,
                            const struct ls_epoch_reason *reason)
 {
     size_t n;
@@ -311,20 +293,21 @@ static void append_missing(ls_barrier *barrier, struct text *text,
     const int64_t now = ls_now(barrier->runtime);
     for (size_t i = 0; i < reason->n_missing; i++) {
         const struct ls_barrier_missing *missing = &reason->missing[i];
-        append(text, "%s node %" PRIu32 " (", i == 0 ? ":" : ",", missing->id);
+        line_add(line, "%s node %" PRIu32 " (", i == 0 ? ":" : ",",
+                 missing->id);
         if (missing->rounds == 0)
-            append(text, "entered none");
+            line_add(line, "entered none");
         else
-            append(text, "last in epoch %" PRIu64, missing->rounds - 1);
+            line_add(line, "last in epoch %" PRIu64, missing->rounds - 1);
         if (missing->id != ls_node_id(barrier->node)) {
-            append(text, ", ");
-            append_heard(text, now, missing->id, members, n);
-            append_elsewhere(barrier, text, missing->id);
+            line_add(line, ", ");
+            append_heard(line, now, missing->id, members, n);
+            append_elsewhere(barrier, line, missing->id);
         }
-        append(text, ")");
+        line_add(line, ")");
     }
     if (reason->n_lacking > reason->n_missing)
-        append(text, ", and %zu more", reason->n_lacking - reason->n_missing);
+        line_add(line, ", and %zu more", reason->n_lacking - reason->n_missing);
     free(members);
 }
 
@@ -332,19 +315,19 @@ static void append_missing(ls_barrier *barrier, struct text *text,
 static int explain(ls_barrier *barrier, const struct ls_epoch_end *end)
 {
     const struct ls_epoch_reason *reason = &end->reason;
-    struct text text = {.size = 0};
-    append(&text, "barrier \"%s\", epoch %" PRIu64 ": ", barrier->name,
-           end->epoch);
+    struct line line = {.size = 0};
+    line_add(&line, "barrier \"%s\", epoch %" PRIu64 ": ", barrier->name,
+             end->epoch);
     if ((end->status == LS_EABORTED || reason->final) &&
         reason->origin != barrier->epoch->id)
-        append(&text, "node %" PRIu32 " gave up with %s: ", reason->origin,
-               ls_status_name(reason->status));
-    append(&text, "%s", reason->text);
+        line_add(&line, "node %" PRIu32 " gave up with %s: ", reason->origin,
+                 ls_status_name(reason->status));
+    line_add(&line, "%s", reason->text);
     if (reason->n_lacking > 0 && end->status != LS_ELOST) {
-        append(&text, "; missing");
-        append_missing(barrier, &text, reason);
+        line_add(&line, "; missing");
+        append_missing(barrier, &line, reason);
     }
-    (void)ls_error(end->status, "%s", text.bytes);
+    (void)ls_error(end->status, "%s", line.text);
     if (reason->status != end->status)
         ls_error_set_cause(reason->status);
     return end->status;

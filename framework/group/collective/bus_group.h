@@ -16,10 +16,10 @@
 #include "carrier.h"
 #include "group_wire.h"
 #include "haul.h"
-#include "line.h"
 #include "load.h"
 #include "lockstep/channel.h"
 #include "lockstep/room.h"
+#include "text_pieces.h"
 
 #define GROUP_CHANNEL "ls.group."
 

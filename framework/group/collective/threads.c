@@ -14,7 +14,7 @@
 #include "carrier.h"
 #include "fold.h"
 #include "forked.h"
-#include "line.h"
+#include "text_pieces.h"
 
 struct gathering;
 
