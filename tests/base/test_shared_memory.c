@@ -50,7 +50,7 @@ static ls_memory *taken(ls_runtime *runtime, ls_memory *from)
 static void what_the_owner_writes_is_read_by_others(ls_runtime *runtime)
 {
     ls_memory *own = made(runtime, 5000);
-    assert_int_equal(ls_memory_size(own) % ls_memory_page(), 0);
+    assert_int_equal(ls_memory_size(own) % ls_memory_pages(1), 0);
     assert_true(ls_memory_size(own) >= 5000);
     assert_ok(ls_memory_reserve(own, 0, 5000));
     char *const bytes = ls_memory_own(own);
@@ -96,7 +96,7 @@ static void a_severed_memory_is_written_for_nobody_else(ls_runtime *runtime)
 
 static void a_view_joins_parts_of_several(ls_runtime *runtime)
 {
-    const size_t page = ls_memory_page();
+    const size_t page = ls_memory_pages(1);
     const void *view;
     ls_memory *a = made(runtime, 3 * page), *b = made(runtime, 3 * page);
     ((char *)ls_memory_own(a))[page] = 'a';
@@ -277,11 +277,11 @@ TEST(what_is_larger_than_files_may_be_is_refused)
     ls_memory *memory;
     struct rlimit before;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-    limit_files(ls_memory_page());
+    limit_files(ls_memory_pages(1));
     const int status =
         ls_memory_create(&memory, ls_runtime_threads(), "test", 5000);
     const int fits = ls_memory_create(&memory, ls_runtime_threads(), "test",
-                                      ls_memory_page());
+                                      ls_memory_pages(1));
     ls_memory_destroy(&memory);
     limit_files(before.rlim_cur);
     assert_int_equal(status, LS_EIO);

@@ -418,7 +418,7 @@ TEST(what_has_pages_is_known_as_far_as_there_is_no_gap)
 {
     (void)begin_to_share();
     const size_t *const has = &node->blocks->reserved[BLOCK_FOR_EVENT];
-    const size_t at = blocks_begin(), page = ls_memory_page();
+    const size_t at = blocks_begin(), page = ls_memory_pages(1);
     assert_int_equal(*has, at);
     const struct block_draft low = drafted(page + 1), high = drafted(1);
     fill(&high, 1); /* first */

@@ -19,7 +19,7 @@ static struct block_row rows[READERS];
 
 static void begin(unsigned n_readers)
 {
-    const size_t page = ls_memory_page();
+    const size_t page = ls_memory_pages(1);
     memset(rows, 0, sizeof rows);
     block_pool_init(&pool, NULL, page, (1 + PAGES) * page);
     for (unsigned i = 0; i < n_readers; i++) {
@@ -36,7 +36,7 @@ static bool take(enum block_use use, size_t size, unsigned *slot)
 static unsigned taken(size_t pages)
 {
     unsigned slot = BLOCK_SLOTS;
-    assert_true(take(BLOCK_FOR_EVENT, pages * ls_memory_page(), &slot));
+    assert_true(take(BLOCK_FOR_EVENT, pages * ls_memory_pages(1), &slot));
     return slot;
 }
 
@@ -133,14 +133,14 @@ TEST(room_is_found_from_below_and_none_is_given_twice)
     for (unsigned i = 0; i < PAGES; i++) {
         slots[i] = taken(1);
         assert_int_equal(pool.blocks[slots[i]].offset,
-                         (1 + i) * ls_memory_page());
+                         (1 + i) * ls_memory_pages(1));
     }
     assert_false(take(BLOCK_FOR_EVENT, 1, &extra));
     block_pool_give_back(&pool, slots[3]);
     block_pool_give_back(&pool, slots[4]);
-    assert_false(take(BLOCK_FOR_EVENT, 3 * ls_memory_page(), &extra));
+    assert_false(take(BLOCK_FOR_EVENT, 3 * ls_memory_pages(1), &extra));
     extra = taken(2);
-    assert_int_equal(pool.blocks[extra].offset, 4 * ls_memory_page());
+    assert_int_equal(pool.blocks[extra].offset, 4 * ls_memory_pages(1));
     assert_false(take(BLOCK_FOR_EVENT, SIZE_MAX, &extra));
 }
 
@@ -149,7 +149,7 @@ TEST(there_are_so_many_blocks_at_a_time_and_no_more)
     unsigned slot;
     bool given[BLOCK_SLOTS] = {false};
     begin(1);
-    pool.end = (BLOCK_SLOTS + 8) * ls_memory_page();
+    pool.end = (BLOCK_SLOTS + 8) * ls_memory_pages(1);
     for (unsigned i = 0; i < BLOCK_SLOTS; i++) {
         slot = taken(1);
         assert_in_range(slot, 0, BLOCK_SLOTS - 1);
@@ -161,7 +161,7 @@ TEST(there_are_so_many_blocks_at_a_time_and_no_more)
 
 TEST(bodies_lie_in_the_upper_half_and_leave_the_lower_to_events)
 {
-    const size_t page = ls_memory_page();
+    const size_t page = ls_memory_pages(1);
     unsigned slot;
     begin(1);
     for (unsigned i = 0; i < PAGES / 2; i++) {
@@ -175,7 +175,7 @@ TEST(bodies_lie_in_the_upper_half_and_leave_the_lower_to_events)
 
 TEST(events_may_have_all_of_it_and_bodies_half_of_the_slots)
 {
-    const size_t page = ls_memory_page();
+    const size_t page = ls_memory_pages(1);
     unsigned slot;
     begin(1);
     const unsigned all = taken(PAGES);
@@ -232,7 +232,7 @@ TEST(who_takes_no_more_keeps_what_it_has_and_nothing_else)
 static unsigned held(size_t pages)
 {
     unsigned slot = 0;
-    assert_true(take(BLOCK_FOR_OWNER, pages * ls_memory_page(), &slot));
+    assert_true(take(BLOCK_FOR_OWNER, pages * ls_memory_pages(1), &slot));
     assert_in_range(slot, BLOCK_SLOTS, BLOCK_ALL - 1);
     return slot;
 }
@@ -246,7 +246,7 @@ static bool take_part(enum block_use use, unsigned of, size_t at, size_t size,
 
 TEST(what_its_owner_holds_lies_among_bodies_until_it_is_let_go)
 {
-    const size_t page = ls_memory_page();
+    const size_t page = ls_memory_pages(1);
     begin(1);
     const unsigned first = held(PAGES / 2 - 1), second = held(1);
     unsigned slot;
@@ -265,7 +265,7 @@ TEST(what_its_owner_holds_lies_among_bodies_until_it_is_let_go)
 
 TEST(each_time_that_it_is_lent_it_has_another_slot_and_stays_for_all_of_them)
 {
-    const size_t page = ls_memory_page();
+    const size_t page = ls_memory_pages(1);
     unsigned slots[2], extra;
     uint64_t numbers[2];
     begin(1);
@@ -298,7 +298,7 @@ static bool holds(unsigned of, ptrdiff_t at, size_t size)
 
 TEST(only_what_lies_in_it_is_held)
 {
-    const size_t page = ls_memory_page();
+    const size_t page = ls_memory_pages(1);
     begin(1);
     const unsigned other = taken(PAGES / 2), mine = held(2);
     assert_true(holds(mine, 0, 2 * page));
@@ -316,7 +316,7 @@ TEST(it_has_slots_of_its_own_and_what_is_lent_of_it_those_of_all)
 {
     unsigned slot = 0;
     begin(1);
-    pool.end = 1000 * ls_memory_page();
+    pool.end = 1000 * ls_memory_pages(1);
     for (unsigned i = 0; i < BLOCK_HELD; i++)
         slot = held(1);
     const unsigned mine = slot;
@@ -370,7 +370,7 @@ static unsigned draw(struct play *play, unsigned below)
 
 static void write_block(struct play *play, unsigned slot)
 {
-    const size_t page = ls_memory_page();
+    const size_t page = ls_memory_pages(1);
     const struct block *const block = &pool.blocks[slot];
     play->content_of[slot] = ++play->contents;
     for (size_t i = 0; i < block->size / page; i++)
@@ -380,7 +380,7 @@ static void write_block(struct play *play, unsigned slot)
 static void check_block(const struct play *play, const struct handle *handle,
                         uint64_t content)
 {
-    const size_t page = ls_memory_page();
+    const size_t page = ls_memory_pages(1);
     const struct block *const block = &pool.blocks[handle->slot];
     if (!block->used || block->number != handle->number)
         fail_msg("block %llu is read, and its slot has %llu",
@@ -392,7 +392,7 @@ static void check_block(const struct play *play, const struct handle *handle,
 
 static void check_all(const struct play *play)
 {
-    const size_t page = ls_memory_page();
+    const size_t page = ls_memory_pages(1);
     for (unsigned i = 0; i < play->n_own; i++) {
         const struct block *const block = &pool.blocks[play->own[i]];
         assert_true(block->used);
@@ -428,7 +428,7 @@ static void push(struct reader *reader, struct handle handle)
 /* Something that it holds, from any of its pages on. */
 static bool take_own(struct play *play, enum block_use use, unsigned *slot)
 {
-    const size_t page = ls_memory_page();
+    const size_t page = ls_memory_pages(1);
     const unsigned own = play->own[draw(play, play->n_own)];
     const size_t pages = pool.blocks[own].size / page;
     const size_t at = draw(play, (unsigned)pages);
@@ -441,7 +441,7 @@ static bool take_own(struct play *play, enum block_use use, unsigned *slot)
 
 static bool take_new(struct play *play, enum block_use use, unsigned *slot)
 {
-    if (!take(use, (1 + draw(play, 6)) * ls_memory_page(), slot))
+    if (!take(use, (1 + draw(play, 6)) * ls_memory_pages(1), slot))
         return false;
     write_block(play, *slot);
     return true;

@@ -116,7 +116,8 @@ struct ls_memory_piece {
 LS_MUST_USE int ls_memory_view(const void **out,
                                const struct ls_memory_piece *pieces, size_t n);
 void ls_memory_view_end(const void *view, size_t size);
-size_t ls_memory_page(void);
+/* A size, rounded up to whole pages. */
+size_t ls_memory_pages(size_t size);
 
 struct ls_awaited {
     const ls_word *word;

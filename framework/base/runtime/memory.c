@@ -35,9 +35,10 @@ enum {
     SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL
 };
 
-size_t ls_memory_page(void)
+size_t ls_memory_pages(size_t size)
 {
-    return (size_t)sysconf(_SC_PAGESIZE);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (size + page - 1) / page * page;
 }
 
 static const struct ls_memory_ops *ops_of(const ls_runtime *runtime)
@@ -97,8 +98,7 @@ static int make(ls_memory *memory, const char *name, size_t size)
     memory->fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (memory->fd < 0)
         return ls_error_from(errno, "shared memory cannot be made");
-    memory->size =
-        (size + ls_memory_page() - 1) / ls_memory_page() * ls_memory_page();
+    memory->size = ls_memory_pages(size);
     memory->is_own = true;
     int status = grow(memory);
     if (status == LS_OK)

@@ -8,19 +8,14 @@
 #include <assert.h>
 #include <string.h>
 
-static size_t in_pages(size_t size)
-{
-    const size_t page = ls_memory_page();
-    return (size + page - 1) / page * page;
-}
-
 void block_pool_init(struct block_pool *pool, ls_runtime *runtime, size_t begin,
                      size_t end)
 {
     *pool = (struct block_pool){.runtime = runtime,
                                 .begin = begin,
                                 .end = end,
-                                .middle = begin + in_pages((end - begin) / 2)};
+                                .middle =
+                                    begin + ls_memory_pages((end - begin) / 2)};
 }
 
 void block_pool_add(struct block_pool *pool, unsigned reader,
@@ -120,7 +115,7 @@ static unsigned insert(struct block_pool *pool, unsigned place,
 bool block_pool_take(struct block_pool *pool, enum block_use use, size_t size,
                      unsigned *slot)
 {
-    const size_t whole = in_pages(size);
+    const size_t whole = ls_memory_pages(size);
     size_t at = use == BLOCK_FOR_EVENT ? pool->begin : pool->middle;
     unsigned place = 0;
     block_pool_sweep(pool);
@@ -162,7 +157,8 @@ bool block_pool_take_part(struct block_pool *pool, enum block_use use,
         return false;
     while (place < pool->n && pool->blocks[pool->order[place]].offset <= offset)
         place++;
-    *slot = insert(pool, place, use, offset, in_pages(offset + size) - offset);
+    *slot = insert(pool, place, use, offset,
+                   ls_memory_pages(offset + size) - offset);
     return true;
 }
 

@@ -111,8 +111,7 @@ struct blocks {
 
 static inline size_t blocks_begin(void)
 {
-    const size_t page = ls_memory_page();
-    return (sizeof(struct block_words) + page - 1) / page * page;
+    return ls_memory_pages(sizeof(struct block_words));
 }
 
 /* The pair with a peer, in these lives; made if need be. NULL: there is none,

@@ -11,12 +11,6 @@
 
 #include "room_inside.h"
 
-static size_t whole_pages(size_t bytes)
-{
-    const size_t page = ls_memory_page();
-    return (bytes + page - 1) / page * page;
-}
-
 /* Divide a buffer among those that are counted. Errors: LS_ENOMEM, LS_EIO. */
 static int share_out(ls_room *room, ls_room_buffer *buffer)
 {
@@ -28,7 +22,7 @@ static int share_out(ls_room *room, ls_room_buffer *buffer)
         if (room_has(room, i))
             pieces[n++].memory = room->members[i].memory;
     assert(n > 0); /* this member is */
-    buffer->share = whole_pages((buffer->size + n - 1) / n);
+    buffer->share = ls_memory_pages((buffer->size + n - 1) / n);
     buffer->view_bytes = n * buffer->share;
     for (size_t i = 0; i < n; i++) {
         pieces[i].offset = buffer->folded;
@@ -49,7 +43,7 @@ static int place_buffer(ls_room *room, ls_room_buffer *buffer, size_t size)
     if (size == 0 || size > (room->end - room->used) / 2)
         return LS_ELIMIT;
     buffer->room = room;
-    buffer->size = whole_pages(size);
+    buffer->size = ls_memory_pages(size);
     buffer->offset = room->used;
     buffer->folded = room->used + buffer->size;
     /* A share may be as large as the buffer: if only one member is left. */

@@ -8,12 +8,11 @@
 
 size_t room_lay_out(ls_room *room, size_t chunk_bytes, size_t alloc_bytes)
 {
-    const size_t page = ls_memory_page();
     room->chunk_bytes = chunk_bytes;
-    room->chunks = (sizeof(struct room_words) + page - 1) / page * page;
+    room->chunks = ls_memory_pages(sizeof(struct room_words));
     room->arena = room->chunks + ROOM_CHUNKS * chunk_bytes;
     room->used = room->arena;
-    room->end = room->arena + (alloc_bytes + page - 1) / page * page;
+    room->end = room->arena + ls_memory_pages(alloc_bytes);
     return room->end;
 }
 
