@@ -28,6 +28,8 @@ int blob_measure(const struct ls_blob *blob, struct ls_blob_form *out);
 /* Write all of it; sink: add, self and left, its size, are set.
  * Errors: LS_EHANDLER save() wrote less; what it returns, with its name. */
 int blob_save(const struct ls_blob *blob, ls_blob_sink *sink);
+/* An `add` into memory; self: where, an unsigned char **, which moves on. */
+int blob_copy(void *self, const void *data, size_t size);
 /* Read all of it; source: read, self and size are set.
  * Errors: LS_EHANDLER load() left some; what it returns, with its name. */
 int blob_load(const struct ls_blob *blob, ls_blob_source *source);

@@ -333,7 +333,7 @@ int blob_check_form(const struct ls_blob *blob,
 
 /* In memory --------------------------------------------------------------- */
 
-static int copy_out(void *self, const void *data, size_t size)
+int blob_copy(void *self, const void *data, size_t size)
 {
     unsigned char **at = self;
     memcpy(*at, data, size);
@@ -355,7 +355,7 @@ int ls_blob_pack(const struct ls_blob *blob, void **data, size_t *size)
         return ls_error(LS_ENOMEM, "no memory for the %llu bytes of blob %s",
                         (unsigned long long)bytes, blob->name);
     unsigned char *at = packed;
-    ls_blob_sink sink = {.add = copy_out, .self = &at, .left = bytes};
+    ls_blob_sink sink = {.add = blob_copy, .self = &at, .left = bytes};
     status = blob_save(blob, &sink);
     if (status != LS_OK) {
         free(packed);

@@ -10,14 +10,6 @@
 
 /* ---- packing ------------------------------------------------------------- */
 
-static int append(void *self, const void *data, size_t size)
-{
-    unsigned char **at = self;
-    memcpy(*at, data, size);
-    *at += size;
-    return LS_OK;
-}
-
 static int save_all(const ls_blobs *blobs, const struct blob_names *names,
                     unsigned char *at)
 {
@@ -25,7 +17,7 @@ static int save_all(const ls_blobs *blobs, const struct blob_names *names,
     for (size_t i = 0; i < names->n && status == LS_OK; i++) {
         uint64_t size = 0;
         status = ls_blob_form_bytes(&names->blobs[i].form, &size);
-        ls_blob_sink sink = {.add = append, .self = &at, .left = size};
+        ls_blob_sink sink = {.add = blob_copy, .self = &at, .left = size};
         if (status == LS_OK)
             status =
                 blob_save(ls_blobs_find(blobs, names->blobs[i].name), &sink);

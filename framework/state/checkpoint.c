@@ -299,14 +299,6 @@ static int reserve(struct behind *behind, const struct blob_names *names,
     return LS_OK;
 }
 
-static int copy(void *self, const void *data, size_t size)
-{
-    unsigned char **to = self;
-    memcpy(*to, data, size);
-    *to += size;
-    return LS_OK;
-}
-
 static int copy_all(struct behind *behind, const ls_blobs *blobs,
                     const struct blob_names *names)
 {
@@ -324,7 +316,7 @@ static int copy_all(struct behind *behind, const ls_blobs *blobs,
                                    .form = one->form,
                                    .memory =
                                        size > 0 ? (void *)at : (void *)behind};
-        ls_blob_sink sink = {.add = copy, .self = &at, .left = size};
+        ls_blob_sink sink = {.add = blob_copy, .self = &at, .left = size};
         unsigned char *const next = at + ALIGNED(size);
         status = ls_blobs_add(behind->blobs, &to);
         if (status == LS_OK)

@@ -5,11 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int no_memory(void)
-{
-    return ls_error(LS_ENOMEM, "no memory for the configuration");
-}
-
 /* The source lives as long as the config: places point to it. */
 static struct config_source *add_source(ls_config *config, const char *name,
                                         const char *text, size_t size)
@@ -54,10 +49,11 @@ static int parse(ls_config **out, const char *name, const char *text,
                         LS_CONFIG_BYTES_MAX);
     ls_config *config = calloc(1, sizeof *config);
     if (config == NULL)
-        return no_memory();
+        return ls_config_no_memory();
     const struct config_source *const source =
         add_source(config, name, text, size);
-    const int status = source != NULL ? read_root(config, source) : no_memory();
+    const int status =
+        source != NULL ? read_root(config, source) : ls_config_no_memory();
     if (status != LS_OK) {
         ls_config_destroy(&config);
         return status;
@@ -98,8 +94,8 @@ int ls_config_load(ls_config **out, const char *path)
         return ls_error_from(errno, path);
     char *const text = malloc(LS_CONFIG_BYTES_MAX + 1);
     size_t size = 0;
-    int status =
-        text != NULL ? read_file(file, path, text, &size) : no_memory();
+    int status = text != NULL ? read_file(file, path, text, &size)
+                              : ls_config_no_memory();
     fclose(file);
     if (status == LS_OK)
         status = parse(out, path, text, size);
@@ -136,7 +132,7 @@ static const char *next_key(struct walk *walk)
     const size_t length = strcspn(walk->at, ".");
     const char *const key = ls_config_copy(walk->config, walk->at, length);
     if (key == NULL)
-        walk->status = no_memory();
+        walk->status = ls_config_no_memory();
     walk->at = walk->at[length] == '.' ? walk->at + length + 1 : NULL;
     return key;
 }
@@ -237,7 +233,7 @@ int ls_config_set(ls_config *config, const char *path, const char *value)
     const struct config_source *const source =
         add_source(config, path, value, strlen(value));
     if (source == NULL)
-        return no_memory();
+        return ls_config_no_memory();
     struct walk walk = {.config = config,
                         .place = {source, 1, 1},
                         .path = source->name,

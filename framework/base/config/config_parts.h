@@ -123,6 +123,7 @@ void *ls_config_grow(ls_config *config, void *array, size_t n, size_t *capacity,
                      size_t element_size);
 void ls_config_free_blocks(ls_config *config);
 
+int ls_config_no_memory(void); /* LS_ENOMEM */
 /* Errors: LS_ELIMIT over LS_CONFIG_VALUES_MAX; LS_ENOMEM. */
 LS_MUST_USE int ls_config_new_node(ls_config *config,
                                    const struct config_place *place,

@@ -75,7 +75,7 @@ void ls_config_free_blocks(ls_config *config)
     }
 }
 
-static int no_memory(void)
+int ls_config_no_memory(void)
 {
     return ls_error(LS_ENOMEM, "no memory for the configuration");
 }
@@ -89,7 +89,7 @@ int ls_config_new_node(ls_config *config, const struct config_place *place,
                                LS_CONFIG_VALUES_MAX);
     struct config_node *const node = ls_config_allocate(config, sizeof *node);
     if (node == NULL)
-        return no_memory();
+        return ls_config_no_memory();
     config->n_values++;
     node->kind = kind;
     node->place = *place;
@@ -154,7 +154,7 @@ int ls_config_add(ls_config *config, struct config_node *parent,
         ls_config_grow(config, parent->entries, parent->n_entries,
                        &parent->capacity, sizeof *entries);
     if (entries == NULL)
-        return no_memory();
+        return ls_config_no_memory();
     parent->entries = entries;
     entries[parent->n_entries++] =
         (struct config_entry){.key = key,

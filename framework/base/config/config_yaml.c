@@ -36,11 +36,6 @@ struct builder {
     size_t anchors_capacity;
 };
 
-static int no_memory(void)
-{
-    return ls_error(LS_ENOMEM, "no memory for the configuration");
-}
-
 static bool is_quoted(enum fy_scalar_style style)
 {
     return style == FYSS_SINGLE_QUOTED || style == FYSS_DOUBLE_QUOTED;
@@ -73,7 +68,7 @@ static int copy_single_quoted(struct builder *builder, struct fy_token *token,
     *out = ls_config_unquote(builder->config,
                              builder->source->text + start->input_pos,
                              end->input_pos - start->input_pos);
-    return *out != NULL ? LS_OK : no_memory();
+    return *out != NULL ? LS_OK : ls_config_no_memory();
 }
 
 static int copy_token(struct builder *builder, struct fy_token *token,
@@ -84,13 +79,13 @@ static int copy_token(struct builder *builder, struct fy_token *token,
     size_t size = 0;
     const char *text = token != NULL ? fy_token_get_text(token, &size) : "";
     if (text == NULL)
-        return no_memory();
+        return ls_config_no_memory();
     if (size > 0 && memchr(text, '\0', size) != NULL)
         return ls_config_error(LS_ECONFIG, &builder->last,
                                "a text may not have a NUL inside");
     text = ls_config_copy(builder->config, text, size);
     if (text == NULL)
-        return no_memory();
+        return ls_config_no_memory();
     *out = text;
     return LS_OK;
 }
@@ -104,7 +99,7 @@ static int note_anchor(struct builder *builder, struct fy_token *token,
         ls_config_grow(builder->config, builder->anchors, builder->n_anchors,
                        &builder->anchors_capacity, sizeof *anchors);
     if (anchors == NULL)
-        return no_memory();
+        return ls_config_no_memory();
     builder->anchors = anchors;
     anchors[builder->n_anchors].node = node;
     const int status =
@@ -436,7 +431,7 @@ int ls_config_read_yaml(ls_config *config, const struct config_source *source,
         diag != NULL ? fy_parser_create(&settings) : NULL;
     if (parser == NULL ||
         fy_parser_set_string(parser, source->text, source->size) != 0) {
-        status = no_memory();
+        status = ls_config_no_memory();
     } else {
         status = take_events(&builder, parser);
         if (status == LS_OK && fy_parser_get_stream_error(parser))

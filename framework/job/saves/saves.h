@@ -102,6 +102,9 @@ int saves_close(struct saves *saves);
 int saves_answer(struct saves *saves, struct question *question);
 /* Whether it is one of those. */
 bool saves_knows(const char *what);
+/* All global blobs, for an answer. out: own. Errors: those of ls_blobs_pack().
+ */
+LS_MUST_USE int saves_pack(const ls_blobs *blobs, struct ls_body *out);
 
 /* This node has found how good an epoch was. It says so with each save, until
  * one succeeds.

@@ -251,12 +251,6 @@ int saves_best(struct saves *saves, struct saves_found *out)
 
 /* ---- loading ----------------------------------------------------------- */
 
-static void free_pack(void *data, void *hint)
-{
-    (void)hint;
-    free(data);
-}
-
 static int read_blob(struct saves *saves, const struct search *search,
                      const struct ls_checkpoint_entry *entry,
                      const struct ls_checkpoint_blob *blob, ls_blobs *blobs,
@@ -298,9 +292,7 @@ static int read_entry(struct saves *saves, const struct search *search,
         status =
             read_blob(saves, search, entry, &names[i], blobs, &memories[i]);
     if (status == LS_OK)
-        status = ls_blobs_pack(blobs, &body->data, &body->size);
-    if (status == LS_OK)
-        body->release = free_pack;
+        status = saves_pack(blobs, body);
     for (size_t i = 0; i < n && memories != NULL; i++)
         free(memories[i]);
     ls_blobs_destroy(&blobs);

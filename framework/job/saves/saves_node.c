@@ -84,13 +84,13 @@ static void free_pack(void *data, void *hint)
     free(data);
 }
 
-static int send_blobs(struct saves *saves, struct question *question)
+int saves_pack(const ls_blobs *blobs, struct ls_body *out)
 {
     void *data;
     size_t size;
-    const int status = ls_blobs_pack(saves->blobs, &data, &size);
+    const int status = ls_blobs_pack(blobs, &data, &size);
     if (status == LS_OK)
-        question->out =
+        *out =
             (struct ls_body){.data = data, .size = size, .release = free_pack};
     return status;
 }
@@ -162,7 +162,7 @@ static int do_copy(struct saves *saves, struct question *question)
 {
     say_metrics(saves, question);
     return saves->store == NULL
-               ? send_blobs(saves, question)
+               ? saves_pack(saves->blobs, &question->out)
                : ls_checkpoints_write_behind(saves->store, said_epoch(question),
                                              saves->blobs, saves->timeout_ms);
 }
@@ -188,7 +188,7 @@ static int do_write(struct saves *saves, struct question *question)
     if (!behind) /* else it was said with the copy */
         say_metrics(saves, question);
     if (saves->store == NULL)
-        return send_blobs(saves, question);
+        return saves_pack(saves->blobs, &question->out);
     const int status = behind ? wait_behind(saves, epoch, &entry)
                               : ls_checkpoints_write(saves->store, epoch,
                                                      saves->blobs, &entry);

@@ -51,6 +51,12 @@ static int check_wait(int *wait_ms)
     return LS_OK;
 }
 
+void store_free(void *data, void *hint)
+{
+    (void)hint;
+    free(data);
+}
+
 void store_put_release(const struct store_put *put)
 {
     if (put->release != NULL)

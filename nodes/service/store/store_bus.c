@@ -131,12 +131,6 @@ static int tell(struct store_bus *bus, uint32_t to,
 
 /* Puts ------------------------------------------------------------------- */
 
-static void free_data(void *data, void *hint)
-{
-    (void)hint;
-    free(data);
-}
-
 /* What is kept here outlives the put. */
 static int own(struct ls_body *body)
 {
@@ -147,7 +141,7 @@ static int own(struct ls_body *body)
         return ls_error(LS_ENOMEM, "a store: %zu bytes", body->size);
     if (body->size > 0)
         memcpy(copy, body->data, body->size);
-    *body = (struct ls_body){copy, body->size, free_data, NULL};
+    *body = (struct ls_body){copy, body->size, store_free, NULL};
     return LS_OK;
 }
 

@@ -84,12 +84,6 @@ static int look_at_ranks(struct store_files *files, const char *name,
     return status == LS_ENOENT ? LS_EIO : status;
 }
 
-static void free_data(void *data, void *hint)
-{
-    (void)hint;
-    free(data);
-}
-
 /* Operations ------------------------------------------------------------- */
 
 static int write_value(const struct store_files *files,
@@ -126,7 +120,7 @@ static int read_entry(const struct store_files *files, const char *name,
                       uint64_t rank, struct store_bytes **out)
 {
     char entry[ENTRY_MAX];
-    struct ls_body body = {.release = free_data};
+    struct ls_body body = {.release = store_free};
     entry_of(name, rank, entry);
     const int status = ls_vault_get(vault_of(files, name), entry,
                                     files->max_bytes, &body.data, &body.size);

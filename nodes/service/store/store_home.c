@@ -292,12 +292,6 @@ static void keeper_main(void *self)
 
 /* Gets ------------------------------------------------------------------- */
 
-static void free_data(void *data, void *hint)
-{
-    (void)hint;
-    free(data);
-}
-
 /* The lock is held. */
 static int find(struct store_home *home, const struct store_range *part,
                 struct store_blob *out)
@@ -410,9 +404,7 @@ static int recall(void *self, const char *name)
     int status = store_get(home->kept, &name, 1, &blob, 0);
     if (status != LS_OK)
         return status;
-    struct ls_body body = {blob.data, blob.size,
-                           blob.release != NULL ? blob.release : free_data,
-                           blob.hint};
+    struct ls_body body = {blob.data, blob.size, blob.release, blob.hint};
     struct store_bytes *bytes = store_bytes_create(&body);
     if (bytes == NULL)
         return ls_error(LS_ENOMEM, "a store: %s", name);

@@ -23,6 +23,8 @@ struct store {
 };
 
 void store_put_release(const struct store_put *put);
+/* free(), as what releases a value. */
+void store_free(void *data, void *hint);
 
 /* LS_ESTATE, in words. */
 int store_outranked(const char *name, uint64_t rank, uint64_t by);
