@@ -56,7 +56,7 @@ static int read_parts(const struct ls_plugin *plugin,
 
 /* What others act by ------------------------------------------------------- */
 
-static int take_written(ls_writer *writer, struct ls_bytes *out)
+int agent_take_written(ls_writer *writer, struct ls_bytes *out)
 {
     const void *data;
     size_t size;
@@ -70,7 +70,7 @@ int agent_save(struct agent *agent, struct ls_bytes *out)
     ls_error_clear();
     int status = agent->plugin->policy->save(agent->policy, agent->writer);
     if (status == LS_OK)
-        status = take_written(agent->writer, out);
+        status = agent_take_written(agent->writer, out);
     return agent_plugin_error(agent->plugin, status, "policy: save");
 }
 
@@ -119,7 +119,7 @@ int agent_save_training(struct agent *agent, struct ls_bytes *out)
 {
     ls_writer_clear(agent->writer);
     const int status = agent_write_training(agent, agent->writer);
-    return status == LS_OK ? take_written(agent->writer, out) : status;
+    return status == LS_OK ? agent_take_written(agent->writer, out) : status;
 }
 
 int agent_load_training(struct agent *agent, const struct ls_bytes *in)
@@ -162,7 +162,7 @@ int agent_align_replicas(struct agent *agent)
     ls_write_map(agent->writer, 2);
     int status = write_policy(agent, agent->writer);
     if (status == LS_OK)
-        status = take_written(agent->writer, &state);
+        status = agent_take_written(agent->writer, &state);
     if (status == LS_OK)
         status = read_value(&document, &state);
     for (size_t i = 0; i < agent->n_replicas && status == LS_OK; i++)
@@ -241,7 +241,7 @@ int agent_keep_env(struct agent *agent, size_t index, struct ls_bytes *out)
 {
     ls_writer_clear(agent->writer);
     const int status = write_env(agent, index, agent->writer);
-    return status == LS_OK ? take_written(agent->writer, out) : status;
+    return status == LS_OK ? agent_take_written(agent->writer, out) : status;
 }
 
 int agent_restore_env(struct agent *agent, size_t index,

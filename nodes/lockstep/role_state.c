@@ -49,14 +49,6 @@ static struct ls_online_context *context_of(const struct role *role)
 
 /* ---- saving ------------------------------------------------------------ */
 
-static int take_written(struct role *role, struct role_bytes *out)
-{
-    const void *data;
-    size_t size;
-    const int status = ls_writer_bytes(role->state.writer, &data, &size);
-    return status == LS_OK ? ls_bytes_set(&out->bytes, data, size) : status;
-}
-
 static int encode_learner(struct role *role, int64_t epoch)
 {
     const struct ls_online_context *context = context_of(role);
@@ -80,7 +72,8 @@ static int encode_environments(struct role *role)
 {
     ls_writer_clear(role->state.writer);
     const int status = agent_write_envs(&role->agent, role->state.writer);
-    return status == LS_OK ? take_written(role, &role->state.environments)
+    return status == LS_OK ? agent_take_written(role->state.writer,
+                                                &role->state.environments.bytes)
                            : status;
 }
 

@@ -107,14 +107,6 @@ static int compute(void *self, const struct ls_learner_place *place,
     return training->is_shared ? LS_OK : status;
 }
 
-static int take_written(ls_writer *writer, struct ls_bytes *out)
-{
-    const void *data;
-    size_t size;
-    const int status = ls_writer_bytes(writer, &data, &size);
-    return status == LS_OK ? ls_bytes_set(out, data, size) : status;
-}
-
 /* Whether there may be a verdict on the weights after so many updates. */
 static bool is_judged(const struct training *training, int64_t updates)
 {
@@ -129,7 +121,7 @@ static int write_outcome(struct training *training,
     ls_writer_clear(training->out);
     int status = ops->save(training->agent->policy, training->out);
     if (status == LS_OK)
-        status = take_written(training->out, &out->policy);
+        status = agent_take_written(training->out, &out->policy);
     ls_bytes_clear(&out->rest);
     if (status != LS_OK || (training->ahead == 0 && !training->is_shared &&
                             !is_judged(training, note->train_iter)))
@@ -139,8 +131,9 @@ static int write_outcome(struct training *training,
                  ? weights_write(training->agent, note, true, training->out)
                  : agent_write_training(training->agent, training->out);
     return status == LS_OK
-               ? take_written(training->out,
-                              training->ahead > 0 ? &out->file : &out->rest)
+               ? agent_take_written(training->out, training->ahead > 0
+                                                       ? &out->file
+                                                       : &out->rest)
                : status;
 }
 
@@ -412,7 +405,7 @@ int training_write(struct training *training, const struct weights_note *note,
     ls_writer *writer = training->agent->writer; /* ours holds what is said */
     ls_writer_clear(writer);
     const int status = weights_write(training->agent, note, true, writer);
-    return status == LS_OK ? take_written(writer, out) : status;
+    return status == LS_OK ? agent_take_written(writer, out) : status;
 }
 
 /* ---- batches under way ------------------------------------------------- */
@@ -441,7 +434,7 @@ int training_write_batches(struct training *training, struct ls_bytes *out)
             ls_write_binary(writer, brought->items.items[k].data,
                             brought->items.items[k].size);
     }
-    return take_written(writer, out);
+    return agent_take_written(writer, out);
 }
 
 static int take_batch(struct training *training, const ls_value *in,

@@ -9,14 +9,6 @@
 #include "command.h"
 #include "run_folder.h"
 
-static int put_path(char out[LS_PATH_MAX], const char *folder, const char *name)
-{
-    const int n = snprintf(out, LS_PATH_MAX, "%s/%s", folder, name);
-    return n >= 0 && n < LS_PATH_MAX
-               ? LS_OK
-               : ls_error(LS_ELIMIT, "%.80s… has too long a name", folder);
-}
-
 static int open_file(struct saved_policy *out, const char *path)
 {
     char folder[LS_PATH_MAX] = ".";
@@ -105,7 +97,7 @@ static int look_at_checkpoint(struct saved_policy *out, const char *run,
 static int look_at_run(struct saved_policy *out, const char *folder)
 {
     struct saved_policy last, saved;
-    int status = put_path(last.path, folder, WEIGHTS_FINAL);
+    int status = checkpoint_folder_path(last.path, folder, WEIGHTS_FINAL);
     if (status == LS_OK)
         status = weights_open(&last.file, folder, WEIGHTS_FINAL);
     const bool has_last = status == LS_OK;
@@ -137,7 +129,7 @@ static int open_run(struct saved_policy *out, const char *path, int64_t epoch)
     struct run_folder_look run;
     int status = run_folder_look(&run, path);
     if (status == LS_OK)
-        status = put_path(folder, path, PLAN_LATEST);
+        status = checkpoint_folder_path(folder, path, PLAN_LATEST);
     if (status == LS_OK && !ls_file_exists(folder))
         (void)snprintf(folder, sizeof folder, "%s", path);
     if (status == LS_OK)
