@@ -14,64 +14,6 @@
 
 #include "plan.h"
 
-enum option_kind {
-    OPTION_SEED,
-    OPTION_SET,
-    OPTION_OUT,
-    OPTION_JSON,
-    OPTION_AS,
-    OPTION_TIMEOUT,
-    OPTION_NODES,
-    OPTION_FAULTS,
-    OPTION_EVENT_LOG,
-    OPTION_SEEDS,
-    OPTION_FIRST,
-    OPTION_SABOTAGE,
-    OPTION_MINIMIZE,
-    OPTION_JOBS,
-    OPTION_EVERY,
-    OPTION_BENCH, /* read by parse_bench() */
-    OPTION_ENROLMENT,
-    OPTION_ID,
-    OPTION_ROLE,
-    OPTION_IDENTITY,
-    OPTION_BIND,
-    OPTION_ADVERTISE,
-    OPTION_ATTACH,
-    OPTION_REPORT_FD,
-    OPTION_SECRET_FD,
-    OPTION_PARENT,
-    OPTION_LIFE,
-    OPTION_GONE,
-    OPTION_RUN,
-    OPTION_FRESH,
-    OPTION_COVERAGE,
-    OPTION_WAIT_MS,
-    OPTION_CHANNEL,
-    OPTION_STEPS,
-    OPTION_HTML,
-    OPTION_METRICS,
-    OPTION_PFTRACE,
-    OPTION_WITHIN,
-    OPTION_WATCH,
-    OPTION_STOP,
-    OPTION_REFRESH,
-    OPTION_PATIENCE,
-    OPTION_RECORD,
-    OPTION_OUTPUT,
-    OPTION_EPISODES,
-    OPTION_FORCE,
-    OPTION_RESUME,
-    OPTION_EPOCH,
-    OPTION_KEEP_LAST,
-    OPTION_KEEP_EVERY,
-    OPTION_KEEP_BEST,
-    OPTION_METRIC,
-    OPTION_LEAST,
-    OPTION_OF_NODE,
-    OPTION_BLOB
-};
-
 #define ON(command)                   (1u << (command))
 #define ON_JOB(NAME, name, takes_job) | ((takes_job) ? ON(COMMAND_##NAME) : 0u)
 #define ON_ALL                        (0u COMMAND_MAP(ON_JOB))
@@ -87,87 +29,6 @@ enum option_kind {
 
 /* A day. */
 #define WAIT_MS_MAX 86400000
-
-static const struct option_spec {
-    const char *name;
-    enum option_kind kind;
-    const char *value; /* what follows it, for messages; NULL: nothing */
-    unsigned on;       /* the commands that take it */
-} specs[] = {
-    {"--seed", OPTION_SEED, "a number", ON_ALL | ON(COMMAND_EVAL)},
-    {"--set", OPTION_SET, "key=value", ON_ALL | ON_KEYS | ON_POLICY},
-    {"--out", OPTION_OUT, "a folder", ON_ALL},
-    {"--json", OPTION_JSON, NULL,
-     ON_ALL | ON_BENCH | ON_KEYS | ON(COMMAND_TRACE) | ON_POLICY |
-         ON_CHECKPOINT},
-    {"--nodes", OPTION_NODES, "a number of nodes", ON_ALL | ON_KEYS},
-    {"--as", OPTION_AS, "processes, threads, sim or compose", ON_RUN},
-    {"--timeout", OPTION_TIMEOUT, "seconds", ON_RUN | ON_REPLAY},
-    {"--faults", OPTION_FAULTS, "a name or a file", ON_SIM},
-    {"--event-log", OPTION_EVENT_LOG, "a file", ON_SIM | ON_REPLAY},
-    {"--seeds", OPTION_SEEDS, "a number of seeds", ON(COMMAND_SIM)},
-    {"--first", OPTION_FIRST, "a seed", ON(COMMAND_SIM)},
-    {"--sabotage", OPTION_SABOTAGE, "what to break", ON(COMMAND_SIM)},
-    {"--minimize", OPTION_MINIMIZE, "a file", ON(COMMAND_SIM)},
-    {"--jobs", OPTION_JOBS, "a number of processes", ON(COMMAND_SIM)},
-    {"--coverage", OPTION_COVERAGE, NULL, ON(COMMAND_SIM)},
-    {"--every", OPTION_EVERY, "a number of seeds", ON(COMMAND_SIM)},
-    {"--devices", OPTION_BENCH, "names of devices", ON_BENCH},
-    {"--seconds", OPTION_BENCH, "seconds", ON_BENCH},
-    {"--queue", OPTION_BENCH, "a number of batches", ON_BENCH},
-    {"--stacks", OPTION_BENCH, "a number of stacks", ON_BENCH},
-    {"--loaders", OPTION_BENCH, "a number of threads", ON_BENCH},
-    {"--passes", OPTION_BENCH, "a number of passes", ON_BENCH},
-    {"--load-us", OPTION_BENCH, "a time in us", ON_BENCH},
-    {"--train-us", OPTION_BENCH, "a time in us", ON_BENCH},
-    {"--batch-bytes", OPTION_BENCH, "a number of bytes", ON_BENCH},
-    {"--enrolment", OPTION_ENROLMENT, NULL, ON_KEYS},
-    {"--id", OPTION_ID, "a node's id", ON_JOIN | ON_KEYS | ON(COMMAND_HEALTH)},
-    {"--role", OPTION_ROLE, "a role", ON(COMMAND_NODE)},
-    {"--identity", OPTION_IDENTITY, "a folder", ON(COMMAND_NODE)},
-    {"--bind", OPTION_BIND, "an endpoint", ON_JOIN},
-    {"--advertise", OPTION_ADVERTISE, "an endpoint", ON_JOIN},
-    {"--attach", OPTION_ATTACH, "an endpoint", ON_JOIN},
-    {"--report-fd", OPTION_REPORT_FD, "a descriptor", ON(COMMAND_NODE)},
-    {"--secret-fd", OPTION_SECRET_FD, "a descriptor", ON(COMMAND_NODE)},
-    {"--parent", OPTION_PARENT, "a process id", ON(COMMAND_NODE)},
-    {"--life", OPTION_LIFE, "a number", ON(COMMAND_NODE)},
-    {"--run", OPTION_RUN, "a number", ON(COMMAND_NODE)},
-    {"--fresh", OPTION_FRESH, NULL, ON(COMMAND_RUN) | ON(COMMAND_NODE)},
-    {"--resume", OPTION_RESUME, "latest, or the number of a run",
-     ON(COMMAND_RUN)},
-    {"--epoch", OPTION_EPOCH, "best, or the epoch of a checkpoint",
-     ON(COMMAND_RUN) | ON(COMMAND_NODE) | ON_POLICY},
-    {"--gone", OPTION_GONE, "ids", ON(COMMAND_NODE)},
-    {"--wait-ms", OPTION_WAIT_MS, "milliseconds", ON(COMMAND_CALL)},
-    {"--channel", OPTION_CHANNEL, "a number", ON(COMMAND_CALL)},
-    {"--steps", OPTION_STEPS, "a number of iterations", ON(COMMAND_PROFILE)},
-    {"--html", OPTION_HTML, "a file", ON_PROFILE},
-    {"--metrics", OPTION_METRICS, "a file", ON_PROFILE},
-    {"--trace", OPTION_PFTRACE, "a file", ON(COMMAND_PROFILE)},
-    {"--out", OPTION_PFTRACE, "a file", ON(COMMAND_TRACE)},
-    {"--patience", OPTION_PATIENCE, "seconds",
-     ON(COMMAND_RUN) | ON(COMMAND_NODE)},
-    {"--record", OPTION_RECORD, "a file", ON(COMMAND_RUN) | ON(COMMAND_NODE)},
-    {"--output", OPTION_OUTPUT, "all, only_error or a folder", ON(COMMAND_RUN)},
-    {"--out", OPTION_OUT, "a file", ON(COMMAND_EXPORT) | ON_CHECKPOINT},
-    {"--force", OPTION_FORCE, NULL, ON(COMMAND_EXPORT) | ON_CHECKPOINT},
-    {"--episodes", OPTION_EPISODES, "a number of episodes", ON(COMMAND_EVAL)},
-    {"--node", OPTION_ID, "a node's id", ON_REPLAY},
-    {"--within", OPTION_WITHIN, "seconds", ON(COMMAND_HEALTH)},
-    {"--stop-is-done", OPTION_STOP, NULL, ON(COMMAND_NODE)},
-    {"--watch", OPTION_WATCH, NULL, ON(COMMAND_STATUS)},
-    {"--every", OPTION_REFRESH, "seconds",
-     ON(COMMAND_STATUS) | ON(COMMAND_TOP)},
-    {"--keep-last", OPTION_KEEP_LAST, "a number of checkpoints", ON_CHECKPOINT},
-    {"--every", OPTION_KEEP_EVERY, "a number of epochs", ON_CHECKPOINT},
-    {"--best", OPTION_KEEP_BEST, "a number of checkpoints", ON_CHECKPOINT},
-    {"--metric", OPTION_METRIC, "the name of a metric", ON_CHECKPOINT},
-    {"--least", OPTION_LEAST, NULL, ON_CHECKPOINT},
-    {"--node", OPTION_OF_NODE, "a node's name", ON_CHECKPOINT},
-    {"--blob", OPTION_BLOB, "a blob's name", ON_CHECKPOINT},
-};
-#define N_SPECS (sizeof specs / sizeof specs[0])
 
 #define COMMAND_NAME(NAME, name, takes_job) [COMMAND_##NAME] = #name,
 static const char *const command_names[] = {[COMMAND_NONE] = "",
@@ -190,12 +51,6 @@ static int parse_between(const char *name, const char *text, uint64_t min,
     return LS_OK;
 }
 
-static int parse_whole(const char *name, const char *text, uint64_t max,
-                       uint64_t *out)
-{
-    return parse_between(name, text, 0, max, out);
-}
-
 static int parse_epoch(const char *name, const char *text, int64_t *out)
 {
     uint64_t epoch = 0;
@@ -203,7 +58,7 @@ static int parse_epoch(const char *name, const char *text, int64_t *out)
         *out = PLAN_FROM_BEST;
         return LS_OK;
     }
-    if (parse_whole(name, text, INT64_MAX, &epoch) != LS_OK)
+    if (parse_between(name, text, 0, INT64_MAX, &epoch) != LS_OK)
         return ls_error(LS_EINVAL,
                         "%s %s: expected best, or the whole number of an epoch",
                         name, text);
@@ -211,7 +66,62 @@ static int parse_epoch(const char *name, const char *text, int64_t *out)
     return LS_OK;
 }
 
-static int parse_seconds(const char *name, const char *text, double *out)
+/* ---- how options are read ---- */
+
+struct option_spec;
+
+/* Reads what follows an option; text: NULL: nothing does. */
+typedef int option_fn(struct options *out, const struct option_spec *spec,
+                      char *text);
+
+struct option_spec {
+    const char *name;
+    const char *value; /* what follows it, for messages; NULL: nothing */
+    unsigned on;       /* the commands that take it */
+    option_fn *read;
+    size_t at;            /* in struct options: where it goes */
+    uint64_t least, most; /* of a number */
+};
+
+static void *place_of(struct options *out, const struct option_spec *spec)
+{
+    return (char *)out + spec->at;
+}
+
+static int read_flag(struct options *out, const struct option_spec *spec,
+                     char *text)
+{
+    (void)text;
+    *(bool *)place_of(out, spec) = true;
+    return LS_OK;
+}
+
+static int read_text(struct options *out, const struct option_spec *spec,
+                     char *text)
+{
+    *(const char **)place_of(out, spec) = text;
+    return LS_OK;
+}
+
+static int read_count(struct options *out, const struct option_spec *spec,
+                      char *text)
+{
+    return parse_between(spec->name, text, spec->least, spec->most,
+                         place_of(out, spec));
+}
+
+/* An int, or one of its size without a sign. */
+static int read_number(struct options *out, const struct option_spec *spec,
+                       char *text)
+{
+    uint64_t number = 0;
+    const int status = parse_between(spec->name, text, 0, spec->most, &number);
+    *(unsigned *)place_of(out, spec) = (unsigned)number;
+    return status;
+}
+
+static int read_seconds(struct options *out, const struct option_spec *spec,
+                        char *text)
 {
     char *end;
     const double value = strtod(text, &end);
@@ -219,59 +129,122 @@ static int parse_seconds(const char *name, const char *text, double *out)
         value > 1e9)
         return ls_error(LS_EINVAL,
                         "%s %s: expected seconds, more than 0, as in %s 30",
-                        name, text, name);
-    *out = value;
+                        spec->name, text, spec->name);
+    *(double *)place_of(out, spec) = value;
     return LS_OK;
 }
 
-static int parse_refresh(const char *name, const char *text, double *out)
+static int read_epoch(struct options *out, const struct option_spec *spec,
+                      char *text)
 {
-    double seconds;
-    const int status = parse_seconds(name, text, &seconds);
-    if (status == LS_OK && seconds >= 0.1 && seconds <= 25.0)
-        *out = seconds;
-    else if (status == LS_OK)
-        return ls_error(LS_EINVAL, "%s %s: expected 0.1 to 25 seconds", name,
-                        text);
+    return parse_epoch(spec->name, text, place_of(out, spec));
+}
+
+static int read_seed(struct options *out, const struct option_spec *spec,
+                     char *text)
+{
+    out->seed = text;
+    return read_count(out, spec, text);
+}
+
+static int read_patience(struct options *out, const struct option_spec *spec,
+                         char *text)
+{
+    out->patience = text;
+    return read_seconds(out, spec, text);
+}
+
+static int read_wait(struct options *out, const struct option_spec *spec,
+                     char *text)
+{
+    const int status = read_number(out, spec, text);
+    if (out->wait_ms == 0)
+        out->wait_ms = 1;
     return status;
 }
 
-static int parse_set(struct options *out, char *text)
+static int read_refresh(struct options *out, const struct option_spec *spec,
+                        char *text)
+{
+    const int status = read_seconds(out, spec, text);
+    return status != LS_OK || (out->every_s >= 0.1 && out->every_s <= 25.0)
+               ? status
+               : ls_error(LS_EINVAL, "%s %s: expected 0.1 to 25 seconds",
+                          spec->name, text);
+}
+
+static int add_id(struct options *out, const char *text, uint32_t id)
+{
+    for (size_t i = 0; i < out->n_ids; i++)
+        if (out->ids[i] == id)
+            return ls_error(LS_EINVAL, "--id %s: it is given twice", text);
+    if (out->n_ids == OPTIONS_REPEATS_MAX)
+        return ls_error(LS_EINVAL, "--id: at most %d of them",
+                        OPTIONS_REPEATS_MAX);
+    out->ids[out->n_ids++] = id;
+    return LS_OK;
+}
+
+static int read_id(struct options *out, const struct option_spec *spec,
+                   char *text)
+{
+    uint64_t id = 0;
+    const int status = parse_between(spec->name, text, 0, UINT32_MAX, &id);
+    if (status == LS_OK && out->command == COMMAND_KEYGEN)
+        return add_id(out, text, (uint32_t)id);
+    out->id = (uint32_t)id;
+    out->has_id = true;
+    return status;
+}
+
+static int add_set(struct options *out, const char *path, const char *value)
+{
+    if (out->n_sets == OPTIONS_REPEATS_MAX)
+        return ls_error(LS_EINVAL, "--set: at most %d of them",
+                        OPTIONS_REPEATS_MAX);
+    out->sets[out->n_sets].path = path;
+    out->sets[out->n_sets++].value = value;
+    return LS_OK;
+}
+
+static int read_set(struct options *out, const struct option_spec *spec,
+                    char *text)
 {
     char *equals = strchr(text, '=');
+    (void)spec;
     if (equals == NULL || equals == text)
         return ls_error(LS_EINVAL,
                         "--set %s: expected key=value, as in "
                         "--set collector.steps=128",
                         text);
-    if (out->n_sets == OPTIONS_REPEATS_MAX)
-        return ls_error(LS_EINVAL, "--set: at most %d of them",
-                        OPTIONS_REPEATS_MAX);
     *equals = '\0';
-    out->sets[out->n_sets].path = text;
-    out->sets[out->n_sets].value = equals + 1;
-    out->n_sets++;
-    return LS_OK;
+    return add_set(out, text, equals + 1);
 }
 
 /* --nodes 9 is --set nodes.0.count=9. */
-static int parse_nodes(struct options *out, const char *name, const char *text)
+static int read_nodes(struct options *out, const struct option_spec *spec,
+                      char *text)
 {
     uint64_t number;
-    const int status = parse_whole(name, text, UINT32_MAX, &number);
-    if (status != LS_OK)
-        return status;
-    if (out->n_sets == OPTIONS_REPEATS_MAX)
-        return ls_error(LS_EINVAL, "--set: at most %d of them",
+    const int status = parse_between(spec->name, text, 0, UINT32_MAX, &number);
+    return status == LS_OK ? add_set(out, "nodes.0.count", text) : status;
+}
+
+static int read_attach(struct options *out, const struct option_spec *spec,
+                       char *text)
+{
+    (void)spec;
+    if (out->n_attach == OPTIONS_REPEATS_MAX)
+        return ls_error(LS_EINVAL, "--attach: at most %d of them",
                         OPTIONS_REPEATS_MAX);
-    out->sets[out->n_sets].path = "nodes.0.count";
-    out->sets[out->n_sets].value = text;
-    out->n_sets++;
+    out->attach[out->n_attach++] = text;
     return LS_OK;
 }
 
-static int parse_as(struct options *out, const char *text)
+static int read_as(struct options *out, const struct option_spec *spec,
+                   char *text)
 {
+    (void)spec;
     static const char *const names[] = {[AS_PROCESSES] = "processes",
                                         [AS_THREADS] = "threads",
                                         [AS_SIM] = "sim",
@@ -292,111 +265,138 @@ static int parse_as(struct options *out, const char *text)
                     text);
 }
 
-/* Where an option goes whose value is taken as it is; NULL: it is not one. */
-static const char **place_of(struct options *out, enum option_kind kind)
+/* A folder of such a name is made with a slash in it. */
+static int read_output(struct options *out, const struct option_spec *spec,
+                       char *text)
 {
-    switch (kind) {
-    case OPTION_OUT:
-        return &out->out;
-    case OPTION_ROLE:
-        return &out->role;
-    case OPTION_IDENTITY:
-        return &out->identity;
-    case OPTION_RUN:
-        return &out->run;
-    case OPTION_BIND:
-        return &out->bind;
-    case OPTION_ADVERTISE:
-        return &out->advertise;
-    case OPTION_FAULTS:
-        return &out->faults;
-    case OPTION_EVENT_LOG:
-        return &out->event_log;
-    case OPTION_SABOTAGE:
-        return &out->sabotage;
-    case OPTION_MINIMIZE:
-        return &out->minimize;
-    case OPTION_HTML:
-        return &out->html;
-    case OPTION_METRICS:
-        return &out->metrics;
-    case OPTION_PFTRACE:
-        return &out->pftrace;
-    case OPTION_RECORD:
-        return &out->record;
-    case OPTION_RESUME:
-        return &out->resume;
-    case OPTION_METRIC:
-        return &out->checkpoint.metric;
-    case OPTION_OF_NODE:
-        return &out->checkpoint.node;
-    case OPTION_BLOB:
-        return &out->checkpoint.blob;
-    default:
-        return NULL;
-    }
+    (void)spec;
+    static const char *const names[] = {"all", "only_error"};
+    const bool is_name =
+        strcmp(text, names[0]) == 0 || strcmp(text, names[1]) == 0;
+    const char *nearest =
+        strchr(text, '/') == NULL ? ls_nearest(text, names, 2) : NULL;
+    if (text[0] == '\0')
+        return ls_error(LS_EINVAL, "--output: expected all, only_error or a "
+                                   "folder");
+    if (!is_name && nearest != NULL)
+        return ls_error(LS_EINVAL,
+                        "--output %s: did you mean \"%s\"? A folder of that "
+                        "name is ./%s",
+                        text, nearest, text);
+    out->output = text;
+    return LS_OK;
 }
 
-/* Numbers that fit an int, or 32 bits. */
-static int parse_small(struct options *out, const struct option_spec *spec,
-                       const char *text)
-{
-    uint64_t number = 0;
-    const bool is_int = spec->kind == OPTION_REPORT_FD ||
-                        spec->kind == OPTION_SECRET_FD ||
-                        spec->kind == OPTION_PARENT;
-    const uint64_t most = spec->kind == OPTION_WAIT_MS ? WAIT_MS_MAX
-                          : is_int                     ? INT_MAX
-                                                       : UINT32_MAX;
-    const int status = parse_whole(spec->name, text, most, &number);
-    switch (spec->kind) {
-    case OPTION_ID:
-        out->id = (uint32_t)number;
-        out->has_id = true;
-        break;
-    case OPTION_REPORT_FD:
-        out->report_fd = (int)number;
-        break;
-    case OPTION_SECRET_FD:
-        out->secret_fd = (int)number;
-        break;
-    case OPTION_PARENT:
-        out->parent = (long)number;
-        break;
-    case OPTION_WAIT_MS:
-        out->wait_ms = number > 0 ? (int)number : 1;
-        break;
-    case OPTION_CHANNEL:
-        out->channel = (uint32_t)number;
-        break;
-    case OPTION_LIFE:
-        out->life = (unsigned)number;
-        break;
-    default:
-        break;
-    }
-    return status;
-}
+/* ---- the options ---- */
+
+#define AT(member)         offsetof(struct options, member)
+#define FLAG(member)       .read = read_flag, .at = AT(member)
+#define TEXT(member)       .read = read_text, .at = AT(member)
+#define SECONDS(member)    .read = read_seconds, .at = AT(member)
+#define NUMBER(member, to) .read = read_number, .at = AT(member), .most = (to)
+#define COUNT(member, from, to)                                                \
+    .read = read_count, .at = AT(member), .least = (from), .most = (to)
+
+static const struct option_spec specs[] = {
+    {"--seed", "a number", ON_ALL | ON(COMMAND_EVAL), .read = read_seed,
+     .at = AT(first_seed), .most = INT64_MAX},
+    {"--set", "key=value", ON_ALL | ON_KEYS | ON_POLICY, .read = read_set},
+    {"--out", "a folder", ON_ALL, TEXT(out)},
+    {"--json", NULL,
+     ON_ALL | ON_BENCH | ON_KEYS | ON(COMMAND_TRACE) | ON_POLICY |
+         ON_CHECKPOINT,
+     FLAG(json)},
+    {"--nodes", "a number of nodes", ON_ALL | ON_KEYS, .read = read_nodes},
+    {"--as", "processes, threads, sim or compose", ON_RUN, .read = read_as},
+    {"--timeout", "seconds", ON_RUN | ON_REPLAY, SECONDS(timeout_s)},
+    {"--faults", "a name or a file", ON_SIM, TEXT(faults)},
+    {"--event-log", "a file", ON_SIM | ON_REPLAY, TEXT(event_log)},
+    {"--seeds", "a number of seeds", ON(COMMAND_SIM),
+     COUNT(n_seeds, 1, INT64_MAX)},
+    {"--first", "a seed", ON(COMMAND_SIM), COUNT(first_seed, 0, INT64_MAX)},
+    {"--sabotage", "what to break", ON(COMMAND_SIM), TEXT(sabotage)},
+    {"--minimize", "a file", ON(COMMAND_SIM), TEXT(minimize)},
+    {"--jobs", "a number of processes", ON(COMMAND_SIM),
+     COUNT(jobs, 1, LS_CORES_MAX)},
+    {"--coverage", NULL, ON(COMMAND_SIM), FLAG(coverage)},
+    {"--every", "a number of seeds", ON(COMMAND_SIM),
+     COUNT(every, 1, LS_CORES_MAX)},
+    {"--devices", "names of devices", ON_BENCH, TEXT(bench.devices)},
+    {"--seconds", "seconds", ON_BENCH, SECONDS(bench.seconds)},
+    {"--queue", "a number of batches", ON_BENCH,
+     COUNT(bench.queue, 1, 1000000)},
+    {"--stacks", "a number of stacks", ON_BENCH, COUNT(bench.stacks, 1, 1024)},
+    {"--loaders", "a number of threads", ON_BENCH,
+     COUNT(bench.loaders, 0, 1024)},
+    {"--passes", "a number of passes", ON_BENCH,
+     COUNT(bench.passes, 1, 1000000)},
+    {"--load-us", "a time in us", ON_BENCH, COUNT(bench.load_us, 0, 60000000)},
+    {"--train-us", "a time in us", ON_BENCH,
+     COUNT(bench.train_us, 0, 60000000)},
+    {"--batch-bytes", "a number of bytes", ON_BENCH,
+     COUNT(bench.batch_bytes, 1, UINT64_C(1) << 40)},
+    {"--enrolment", NULL, ON_KEYS, FLAG(enrolment)},
+    {"--id", "a node's id", ON_JOIN | ON_KEYS | ON(COMMAND_HEALTH),
+     .read = read_id},
+    {"--role", "a role", ON(COMMAND_NODE), TEXT(role)},
+    {"--identity", "a folder", ON(COMMAND_NODE), TEXT(identity)},
+    {"--bind", "an endpoint", ON_JOIN, TEXT(bind)},
+    {"--advertise", "an endpoint", ON_JOIN, TEXT(advertise)},
+    {"--attach", "an endpoint", ON_JOIN, .read = read_attach},
+    {"--report-fd", "a descriptor", ON(COMMAND_NODE),
+     NUMBER(report_fd, INT_MAX)},
+    {"--secret-fd", "a descriptor", ON(COMMAND_NODE),
+     NUMBER(secret_fd, INT_MAX)},
+    {"--parent", "a process id", ON(COMMAND_NODE), NUMBER(parent, INT_MAX)},
+    {"--life", "a number", ON(COMMAND_NODE), NUMBER(life, UINT32_MAX)},
+    {"--run", "a number", ON(COMMAND_NODE), TEXT(run)},
+    {"--fresh", NULL, ON(COMMAND_RUN) | ON(COMMAND_NODE), FLAG(fresh)},
+    {"--resume", "latest, or the number of a run", ON(COMMAND_RUN),
+     TEXT(resume)},
+    {"--epoch", "best, or the epoch of a checkpoint",
+     ON(COMMAND_RUN) | ON(COMMAND_NODE) | ON_POLICY, .read = read_epoch,
+     .at = AT(epoch)},
+    {"--gone", "ids", ON(COMMAND_NODE), TEXT(gone)},
+    {"--wait-ms", "milliseconds", ON(COMMAND_CALL), .read = read_wait,
+     .at = AT(wait_ms), .most = WAIT_MS_MAX},
+    {"--channel", "a number", ON(COMMAND_CALL), NUMBER(channel, UINT32_MAX)},
+    {"--steps", "a number of iterations", ON(COMMAND_PROFILE),
+     COUNT(n_steps, 1, 1000000000)},
+    {"--html", "a file", ON_PROFILE, TEXT(html)},
+    {"--metrics", "a file", ON_PROFILE, TEXT(metrics)},
+    {"--trace", "a file", ON(COMMAND_PROFILE), TEXT(pftrace)},
+    {"--out", "a file", ON(COMMAND_TRACE), TEXT(pftrace)},
+    {"--patience", "seconds", ON(COMMAND_RUN) | ON(COMMAND_NODE),
+     .read = read_patience, .at = AT(patience_s)},
+    {"--record", "a file", ON(COMMAND_RUN) | ON(COMMAND_NODE), TEXT(record)},
+    {"--output", "all, only_error or a folder", ON(COMMAND_RUN),
+     .read = read_output},
+    {"--out", "a file", ON(COMMAND_EXPORT) | ON_CHECKPOINT, TEXT(out)},
+    {"--force", NULL, ON(COMMAND_EXPORT) | ON_CHECKPOINT, FLAG(force)},
+    {"--episodes", "a number of episodes", ON(COMMAND_EVAL),
+     COUNT(n_episodes, 1, 1000000000)},
+    {"--node", "a node's id", ON_REPLAY, .read = read_id, .at = AT(id),
+     .most = UINT32_MAX},
+    {"--within", "seconds", ON(COMMAND_HEALTH), SECONDS(within_s)},
+    {"--stop-is-done", NULL, ON(COMMAND_NODE), FLAG(stop_is_done)},
+    {"--watch", NULL, ON(COMMAND_STATUS), FLAG(watch)},
+    {"--every", "seconds", ON(COMMAND_STATUS) | ON(COMMAND_TOP),
+     .read = read_refresh, .at = AT(every_s)},
+    {"--keep-last", "a number of checkpoints", ON_CHECKPOINT,
+     COUNT(checkpoint.keep_last, 1, INT32_MAX)},
+    {"--every", "a number of epochs", ON_CHECKPOINT,
+     COUNT(checkpoint.keep_every, 1, INT64_MAX)},
+    {"--best", "a number of checkpoints", ON_CHECKPOINT,
+     COUNT(checkpoint.keep_best, 1, INT32_MAX)},
+    {"--metric", "the name of a metric", ON_CHECKPOINT,
+     TEXT(checkpoint.metric)},
+    {"--least", NULL, ON_CHECKPOINT, FLAG(checkpoint.least)},
+    {"--node", "a node's name", ON_CHECKPOINT, TEXT(checkpoint.node)},
+    {"--blob", "a blob's name", ON_CHECKPOINT, TEXT(checkpoint.blob)},
+};
+#define N_SPECS (sizeof specs / sizeof specs[0])
 
 /* ---- what `lockstep bench` takes ---- */
-
-#define IN_BENCH(member) offsetof(struct options, bench.member)
-
-/* Where whole numbers go, and what they may be. */
-static const struct whole {
-    const char *name;
-    size_t at; /* of a uint64_t */
-    uint64_t min, max;
-} wholes[] = {
-    {"--queue", IN_BENCH(queue), 1, 1000000},
-    {"--stacks", IN_BENCH(stacks), 1, 1024},
-    {"--loaders", IN_BENCH(loaders), 0, 1024},
-    {"--passes", IN_BENCH(passes), 1, 1000000},
-    {"--load-us", IN_BENCH(load_us), 0, 60000000},
-    {"--train-us", IN_BENCH(train_us), 0, 60000000},
-    {"--batch-bytes", IN_BENCH(batch_bytes), 1, UINT64_C(1) << 40},
-};
-#define N_WHOLES (sizeof wholes / sizeof wholes[0])
 
 static void bench_init(struct options *out)
 {
@@ -409,28 +409,6 @@ static void bench_init(struct options *out)
     out->bench.train_us = 2000;
     out->bench.batch_bytes = 1 << 20;
     out->bench.seconds = 3;
-}
-
-static int read_whole(struct options *out, const struct whole *whole,
-                      const char *text)
-{
-    uint64_t number;
-    const int status =
-        parse_between(whole->name, text, whole->min, whole->max, &number);
-    if (status == LS_OK)
-        memcpy((char *)out + whole->at, &number, sizeof number);
-    return status;
-}
-
-static int parse_bench(struct options *out, const char *name, const char *text)
-{
-    for (size_t i = 0; i < N_WHOLES; i++)
-        if (strcmp(name, wholes[i].name) == 0)
-            return read_whole(out, &wholes[i], text);
-    if (strcmp(name, "--seconds") == 0)
-        return parse_seconds(name, text, &out->bench.seconds);
-    out->bench.devices = text; /* --devices, the last one */
-    return LS_OK;
 }
 
 static int bench_word(struct options *out, const char *text)
@@ -453,30 +431,16 @@ static int bench_complete(const struct options *options)
 
 /* ---- what `lockstep keygen` takes ---- */
 
-static int keygen_id(struct options *out, const char *text)
+/* One that comes before a configuration. */
+static int word_before(struct options *out, const char **place,
+                       const char *what, const char *text)
 {
-    uint64_t id;
-    const int status = parse_between("--id", text, 0, UINT32_MAX, &id);
-    if (status != LS_OK)
-        return status;
-    for (size_t i = 0; i < out->n_ids; i++)
-        if (out->ids[i] == id)
-            return ls_error(LS_EINVAL, "--id %s: it is given twice", text);
-    if (out->n_ids == OPTIONS_REPEATS_MAX)
-        return ls_error(LS_EINVAL, "--id: at most %d of them",
-                        OPTIONS_REPEATS_MAX);
-    out->ids[out->n_ids++] = (uint32_t)id;
-    return LS_OK;
-}
-
-static int keygen_word(struct options *out, const char *text)
-{
-    if (out->folder != NULL && out->config != NULL)
+    if (*place != NULL && out->config != NULL)
         return ls_error(LS_EINVAL,
-                        "\"%s\" is one word too many: there is one folder and "
-                        "one configuration",
-                        text);
-    *(out->folder == NULL ? &out->folder : &out->config) = text;
+                        "\"%s\" is one word too many: there is one %s and one "
+                        "configuration",
+                        text, what);
+    *(*place == NULL ? place : &out->config) = text;
     return LS_OK;
 }
 
@@ -498,38 +462,7 @@ static int keygen_complete(const struct options *options)
     return LS_OK;
 }
 
-/* A folder of such a name is made with a slash in it. */
-static int parse_output(struct options *out, const char *text)
-{
-    static const char *const names[] = {"all", "only_error"};
-    const bool is_name =
-        strcmp(text, names[0]) == 0 || strcmp(text, names[1]) == 0;
-    const char *nearest =
-        strchr(text, '/') == NULL ? ls_nearest(text, names, 2) : NULL;
-    if (text[0] == '\0')
-        return ls_error(LS_EINVAL, "--output: expected all, only_error or a "
-                                   "folder");
-    if (!is_name && nearest != NULL)
-        return ls_error(LS_EINVAL,
-                        "--output %s: did you mean \"%s\"? A folder of that "
-                        "name is ./%s",
-                        text, nearest, text);
-    out->output = text;
-    return LS_OK;
-}
-
 /* ---- what `lockstep eval` and `lockstep export` take ---- */
-
-static int policy_word(struct options *out, const char *text)
-{
-    if (out->policy != NULL && out->config != NULL)
-        return ls_error(LS_EINVAL,
-                        "\"%s\" is one word too many: there is one policy and "
-                        "one configuration",
-                        text);
-    *(out->policy == NULL ? &out->policy : &out->config) = text;
-    return LS_OK;
-}
 
 static int policy_complete(const struct options *options)
 {
@@ -677,116 +610,6 @@ static int checkpoint_complete(const struct options *options)
     return LS_OK;
 }
 
-/* An option that nothing follows. */
-static bool *flag_of(struct options *out, enum option_kind kind)
-{
-    switch (kind) {
-    case OPTION_JSON:
-        return &out->json;
-    case OPTION_FRESH:
-        return &out->fresh;
-    case OPTION_FORCE:
-        return &out->force;
-    case OPTION_COVERAGE:
-        return &out->coverage;
-    case OPTION_WATCH:
-        return &out->watch;
-    case OPTION_STOP:
-        return &out->stop_is_done;
-    case OPTION_LEAST:
-        return &out->checkpoint.least;
-    default:
-        return &out->enrolment;
-    }
-}
-
-/* Those that are a number from 1 on. Returns NULL: it is none. */
-static uint64_t *count_of(struct options *out, enum option_kind kind,
-                          uint64_t *most)
-{
-    *most = INT64_MAX;
-    switch (kind) {
-    case OPTION_SEEDS:
-        return &out->n_seeds;
-    case OPTION_STEPS:
-        *most = 1000000000;
-        return &out->n_steps;
-    case OPTION_EPISODES:
-        *most = 1000000000;
-        return &out->n_episodes;
-    case OPTION_JOBS:
-        *most = LS_CORES_MAX;
-        return &out->jobs;
-    case OPTION_EVERY:
-        *most = LS_CORES_MAX;
-        return &out->every;
-    case OPTION_KEEP_LAST:
-        *most = INT32_MAX;
-        return &out->checkpoint.keep_last;
-    case OPTION_KEEP_EVERY:
-        return &out->checkpoint.keep_every;
-    case OPTION_KEEP_BEST:
-        *most = INT32_MAX;
-        return &out->checkpoint.keep_best;
-    default:
-        return NULL;
-    }
-}
-
-static int parse_value(struct options *out, const struct option_spec *spec,
-                       char *text)
-{
-    if (text == NULL) {
-        *flag_of(out, spec->kind) = true;
-        return LS_OK;
-    }
-    if (spec->kind == OPTION_ID && out->command == COMMAND_KEYGEN)
-        return keygen_id(out, text);
-    const char **place = place_of(out, spec->kind);
-    if (place != NULL) {
-        *place = text;
-        return LS_OK;
-    }
-    uint64_t most;
-    uint64_t *const count = count_of(out, spec->kind, &most);
-    if (count != NULL)
-        return parse_between(spec->name, text, 1, most, count);
-    switch (spec->kind) {
-    case OPTION_SEED:
-        out->seed = text;
-        return parse_whole(spec->name, text, INT64_MAX, &out->first_seed);
-    case OPTION_SET:
-        return parse_set(out, text);
-    case OPTION_AS:
-        return parse_as(out, text);
-    case OPTION_OUTPUT:
-        return parse_output(out, text);
-    case OPTION_TIMEOUT:
-        return parse_seconds(spec->name, text, &out->timeout_s);
-    case OPTION_PATIENCE:
-        out->patience = text;
-        return parse_seconds(spec->name, text, &out->patience_s);
-    case OPTION_WITHIN:
-        return parse_seconds(spec->name, text, &out->within_s);
-    case OPTION_REFRESH:
-        return parse_refresh(spec->name, text, &out->every_s);
-    case OPTION_NODES:
-        return parse_nodes(out, spec->name, text);
-    case OPTION_FIRST:
-        return parse_whole(spec->name, text, INT64_MAX, &out->first_seed);
-    case OPTION_EPOCH:
-        return parse_epoch(spec->name, text, &out->epoch);
-    case OPTION_ATTACH:
-        if (out->n_attach == OPTIONS_REPEATS_MAX)
-            return ls_error(LS_EINVAL, "--attach: at most %d of them",
-                            OPTIONS_REPEATS_MAX);
-        out->attach[out->n_attach++] = text;
-        return LS_OK;
-    default:
-        return parse_small(out, spec, text);
-    }
-}
-
 /* What may follow --resume, or be left out. */
 static bool is_run(const char *text)
 {
@@ -841,7 +664,7 @@ static int parse_option(struct options *out, int argc, char **argv, int *at)
     if (spec->value == NULL && value != NULL)
         return ls_error(LS_EINVAL, "%s takes no value, and \"%s\" was given",
                         text, value);
-    if (spec->kind == OPTION_RESUME && value == NULL)
+    if (spec->at == AT(resume) && value == NULL)
         value = *at + 1 < argc && (is_run(argv[*at + 1]) ||
                                    strcmp(argv[*at + 1], "best") == 0)
                     ? argv[++*at]
@@ -852,8 +675,7 @@ static int parse_option(struct options *out, int argc, char **argv, int *at)
                             spec->value);
         value = argv[++*at];
     }
-    return spec->kind == OPTION_BENCH ? parse_bench(out, spec->name, value)
-                                      : parse_value(out, spec, value);
+    return spec->read(out, spec, value);
 }
 
 static int parse_command(struct options *out, const char *text)
@@ -911,9 +733,9 @@ static int parse_word(struct options *out, const char *text)
     if (out->command == COMMAND_BENCH)
         return bench_word(out, text);
     if (out->command == COMMAND_KEYGEN)
-        return keygen_word(out, text);
+        return word_before(out, &out->folder, "folder", text);
     if (ON(out->command) & ON_POLICY)
-        return policy_word(out, text);
+        return word_before(out, &out->policy, "policy", text);
     if (out->command == COMMAND_CHECKPOINT)
         return checkpoint_word(out, text);
     if (out->config != NULL)

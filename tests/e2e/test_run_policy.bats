@@ -160,6 +160,22 @@ kill_and_solve() {
     all_gone
 }
 
+@test "who is started again does not wait for those that were let go" {
+    sed -i 's/count: 3, on_loss: restart/count: 3, on_loss: go_on/' job.yaml
+    begin
+    kill -9 "${nodes[2]}"
+    event run '"let_go"' '"node":2,'
+    kill -9 "${nodes[4]}"
+    comes_back 4
+    kill -9 "${nodes[3]}"
+    event run '"let_go"' '"node":3,'
+    kill -9 "${nodes[0]}"
+    comes_back 0
+    ends_solved
+    [ "$(restarts_of 0)" = 1 ]
+    [ "$(restarts_of 4)" = 1 ]
+}
+
 @test "a node that fails by itself is started again, also as a thread" {
     cat >faulty.yaml <<'END'
 job: faulty

@@ -276,7 +276,8 @@ TEST(node_takes_endpoints)
     struct options options;
     parse(&line,
           "lockstep node a.yaml --id 4294967295 --bind B --advertise A "
-          "--attach X --attach Y --report-fd 3 --secret-fd 4 --parent 12",
+          "--attach X --attach Y --report-fd 3 --secret-fd 4 --parent 12 "
+          "--gone 3,7",
           &options);
     assert_int_equal(options.command, COMMAND_NODE);
     assert_true(options.id == UINT32_MAX);
@@ -287,6 +288,7 @@ TEST(node_takes_endpoints)
     assert_int_equal(options.report_fd, 3);
     assert_int_equal(options.secret_fd, 4);
     assert_int_equal(options.parent, 12);
+    assert_string_equal(options.gone, "3,7");
 }
 
 TEST(call_takes_a_node_a_name_and_what_is_asked)

@@ -176,7 +176,7 @@ struct options {
     size_t n_attach;
     int report_fd;    /* -1: none; given by `run` to the nodes that it starts */
     int secret_fd;    /* the same; to read the run's secret from */
-    long parent;      /* the pid of that run; 0: none */
+    int parent;       /* the pid of that run; 0: none */
     unsigned life;    /* the same; how often the node was started before */
     const char *run;  /* the same; the run's name in its job's folder */
     const char *gone; /* ids that the run goes on without, "3,7"; or NULL */
