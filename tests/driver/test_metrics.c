@@ -1,4 +1,5 @@
 /* Figures of all ranks in one file. */
+#include "file_bytes.h"
 #include "lockstep/metrics.h"
 
 #include <math.h>
@@ -8,10 +9,7 @@
 
 static void read_all(const char *path, char *out, size_t size)
 {
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    out[fread(out, 1, size - 1, file)] = '\0';
-    assert_int_equal(fclose(file), 0);
+    out[read_bytes(path, out, size - 1)] = '\0';
 }
 
 static void path_in(const struct scratch *scratch, const char *name,

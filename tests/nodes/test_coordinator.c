@@ -1,6 +1,7 @@
 /* coordinator.h, as a specification: a whole job with real nodes and services,
  * in one process. */
 #include "coordinator_bench.h"
+#include "file_bytes.h"
 #include "state/folder_fixture.h"
 #include "test.h"
 
@@ -147,10 +148,8 @@ TEST_WITH(a_job_that_has_ended_is_not_done_again, folder_set_up,
 TEST_WITH(a_journal_that_is_none_is_an_error, folder_set_up, folder_tear_down)
 {
     const struct place *place = *state;
-    FILE *file = fopen(place->path, "w");
-    assert_non_null(file);
-    (void)fputs("something else, which is long enough", file);
-    assert_int_equal(fclose(file), 0);
+    static const char other[] = "something else, which is long enough";
+    write_bytes(place->path, other, sizeof other - 1);
     struct job *job = job_create();
     job->options.journal = place->path;
     job->options.calls = job->parts[PART_COORDINATOR].at.calls;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "file_bytes.h"
 #include "lockstep/file.h"
 #include "test.h"
 
@@ -107,10 +108,7 @@ TEST(what_is_no_such_file_is_refused)
     (void)snprintf(path, sizeof path, "%s/" RUN_FILE_NAME,
                    fixture->plan.folder);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        FILE *file = fopen(path, "w");
-        assert_non_null(file);
-        (void)fputs(wrong[i], file);
-        assert_int_equal(fclose(file), 0);
+        write_bytes(path, wrong[i], strlen(wrong[i]));
         if (run_file_read(back, &fixture->plan) != LS_ECONFIG)
             fail_msg("this is taken for a run: %s", wrong[i]);
     }

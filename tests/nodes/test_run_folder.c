@@ -1,4 +1,5 @@
 /* The folder of a run: begun, gone on with, joined, ended. */
+#include "file_bytes.h"
 #include "run_folder.h"
 #include "test.h"
 
@@ -62,10 +63,7 @@ static bool is_there(const struct place *place, const char *name)
 static void write_file(const struct place *place, const char *name,
                        const char *text)
 {
-    FILE *file = fopen(path_in(place, name), "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
+    write_bytes(path_in(place, name), text, strlen(text));
 }
 
 static void assert_latest(const struct place *place, const char *name)

@@ -2,6 +2,7 @@
 #include "nodes/store_world.h"
 
 #include "collector_service.h"
+#include "file_bytes.h"
 #include "lockstep/payload.h"
 #include "state/folder_fixture.h"
 #include "store_calls.h"
@@ -104,9 +105,7 @@ TEST_WITH(a_damaged_kept_value_is_named_at_the_beginning, folder_set_up,
     ls_node *node;
     ls_rpc *calls;
     struct store *store = NULL;
-    FILE *file = fopen(place->path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fclose(file), 0);
+    write_bytes(place->path, "", 0);
     ls_node_options_init(&options);
     assert_ok(ls_node_create(&node, &options));
     assert_ok(ls_rpc_open(&calls, node, NULL));

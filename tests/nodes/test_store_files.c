@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "file_bytes.h"
 #include "nodes/store_spec.h"
 #include "state/folder_fixture.h"
 #include "test.h"
@@ -51,23 +52,6 @@ static void in_folder(const struct place *place, const char *name,
                       char path[256])
 {
     (void)snprintf(path, 256, "%s/%s", place->folder, name);
-}
-
-static size_t read_bytes(const char *path, unsigned char *data, size_t size)
-{
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    const size_t n = fread(data, 1, size, file);
-    assert_int_equal(fclose(file), 0);
-    return n;
-}
-
-static void write_bytes(const char *path, const void *data, size_t size)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(data, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
 }
 
 static int n_files(const struct place *place)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "file_bytes.h"
 #include "lockstep/vault.h"
 #include "report.h"
 #include "test.h"
@@ -130,16 +131,10 @@ TEST(a_file_that_is_cut_anywhere_is_refused)
     char path[128], bytes[512];
     write_number(place, 42);
     (void)snprintf(path, sizeof path, "%s/%s", place->folder, WEIGHTS_FINAL);
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    const size_t size = fread(bytes, 1, sizeof bytes, file);
-    assert_int_equal(fclose(file), 0);
+    const size_t size = read_bytes(path, bytes, sizeof bytes);
     assert_in_range(size, 100, sizeof bytes - 1);
     for (size_t n = 0; n < size; n++) {
-        file = fopen(path, "wb");
-        assert_non_null(file);
-        assert_int_equal(fwrite(bytes, 1, n, file), n);
-        assert_int_equal(fclose(file), 0);
+        write_bytes(path, bytes, n);
         assert_fails(read_number(place, 5, &loaded), LS_EPROTO);
         assert_int_equal(place->number, -1);
     }
@@ -246,10 +241,7 @@ TEST(the_file_begins_with_its_map)
     char path[128], bytes[512];
     write_number(place, 42);
     (void)snprintf(path, sizeof path, "%s/%s", place->folder, WEIGHTS_FINAL);
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    const size_t size = fread(bytes, 1, sizeof bytes, file);
-    assert_int_equal(fclose(file), 0);
+    const size_t size = read_bytes(path, bytes, sizeof bytes);
     assert_in_range(size, 100, sizeof bytes - 1);
     assert_int_equal((unsigned char)bytes[0], 0x8c); /* of twelve pairs */
     assert_memory_equal(bytes + 1,
@@ -267,9 +259,7 @@ TEST(what_a_killed_learner_left_is_removed)
     assert_int_equal(gethostname(host, sizeof host - 1), 0);
     (void)snprintf(path, sizeof path, "%s/.part@%ld@1@0@%s", place->folder,
                    0x7ffffffL, host);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fclose(file), 0);
+    write_bytes(path, "", 0);
     weights_tidy(place->folder); /* else the folder could not be removed */
     assert_ok(read_number(place, 5, &loaded));
 }

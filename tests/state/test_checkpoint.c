@@ -1,6 +1,7 @@
 /* A folder of checkpoints: what was saved is loaded, and nothing else is. */
 #define FOLDER_IN "/dev/shm"
 
+#include "file_bytes.h"
 #include "lockstep/checkpoint.h"
 
 #include <math.h>
@@ -98,9 +99,7 @@ TEST(other_files_are_left_alone)
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         char path[512];
         (void)snprintf(path, sizeof path, "%s/%s", place->folder, others[i]);
-        FILE *file = fopen(path, "w");
-        assert_non_null(file);
-        assert_int_equal(fclose(file), 0);
+        write_bytes(path, "", 0);
     }
     save_epoch(checkpoints, 3, &node);
     has_epochs(checkpoints, "3");
@@ -399,14 +398,6 @@ static void falls_back(ls_checkpoints *checkpoints, const char *file)
     assert_int_equal(seen.n, 1);
     assert_int_equal(seen.epoch, 2);
     assert_has(seen.why, file);
-}
-
-static void write_bytes(const char *path, const void *data, size_t size)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(data, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
 }
 
 /* Every byte flipped, cut at every length, and gone. */

@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "file_bytes.h"
 #include "lockstep/file.h"
 #include "state/folder_fixture.h"
 #include "test.h"
@@ -78,23 +79,6 @@ static void assert_holds(const char *path, const char *texts)
     assert_ok(try_open(path, &journal, &seen));
     assert_string_equal(seen.text, texts);
     ls_journal_close(&journal);
-}
-
-static void write_file(const char *path, const void *data, size_t size)
-{
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(data, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
-}
-
-static size_t read_file(const char *path, unsigned char *data, size_t size)
-{
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    const size_t n = fread(data, 1, size, file);
-    assert_int_equal(fclose(file), 0);
-    return n;
 }
 
 static void write_three(const char *path)
@@ -177,9 +161,9 @@ static int open_with_a_hole(const char *path, int n, ls_journal **journal,
             assert_ok(ls_journal_flush(*journal));
     }
     ls_journal_close(journal);
-    const size_t size = read_file(path, bytes, sizeof bytes);
+    const size_t size = read_bytes(path, bytes, sizeof bytes);
     memset(bytes + ends[1], 0, RECORD_HEAD + 3);
-    write_file(path, bytes, size);
+    write_bytes(path, bytes, size);
     return try_open(path, journal, seen);
 }
 
@@ -204,13 +188,13 @@ TEST(a_file_cut_anywhere_loses_only_what_was_not_finished)
     const struct place *place = *state;
     unsigned char bytes[256];
     write_three(place->path);
-    const size_t size = read_file(place->path, bytes, sizeof bytes);
+    const size_t size = read_bytes(place->path, bytes, sizeof bytes);
     assert_int_equal(size, ends[3]);
     for (size_t length = 0; length < size; length++) {
         size_t whole = 0;
         while (ends[whole + 1] <= length)
             whole++;
-        write_file(place->path, bytes, length);
+        write_bytes(place->path, bytes, length);
         ls_journal *journal;
         struct seen seen;
         struct ls_journal_stats stats;
@@ -271,15 +255,15 @@ TEST(no_flipped_bit_goes_unnoticed)
     const struct place *place = *state;
     unsigned char bytes[256], after[256];
     write_three(place->path);
-    const size_t size = read_file(place->path, bytes, sizeof bytes);
+    const size_t size = read_bytes(place->path, bytes, sizeof bytes);
     for (size_t at = 0; at < size; at++) {
         for (int bit = 0; bit < 8; bit++) {
             bytes[at] ^= (unsigned char)(1 << bit);
-            write_file(place->path, bytes, size);
+            write_bytes(place->path, bytes, size);
             check_flipped(place->path, at);
             /* What is refused is left as it is. */
             if (at < ends[2]) {
-                assert_int_equal(read_file(place->path, after, sizeof after),
+                assert_int_equal(read_bytes(place->path, after, sizeof after),
                                  size);
                 assert_memory_equal(after, bytes, size);
             }
@@ -299,13 +283,13 @@ TEST(records_in_each_others_places_are_noticed)
     append(journal, "b");
     append(journal, "c");
     ls_journal_close(&journal);
-    const size_t size = read_file(place->path, bytes, sizeof bytes);
+    const size_t size = read_bytes(place->path, bytes, sizeof bytes);
     unsigned char swapped[RECORD_HEAD + 1];
     unsigned char *first = bytes + HEAD_SIZE;
     memcpy(swapped, first, sizeof swapped);
     memcpy(first, first + sizeof swapped, sizeof swapped);
     memcpy(first + sizeof swapped, swapped, sizeof swapped);
-    write_file(place->path, bytes, size);
+    write_bytes(place->path, bytes, size);
     assert_fails(try_open(place->path, &journal, &seen), LS_EPROTO);
 }
 
@@ -396,7 +380,7 @@ TEST(what_is_no_journal_is_refused)
     struct seen seen;
     static const char *const others[] = {"x", "lsjrnl\n", "a file of text"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        write_file(place->path, others[i], strlen(others[i]));
+        write_bytes(place->path, others[i], strlen(others[i]));
         assert_fails(try_open(place->path, &journal, &seen), LS_EPROTO);
         assert_non_null(strstr(ls_error_text(), place->path));
     }
@@ -545,8 +529,8 @@ TEST(a_removed_journal_leaves_nothing)
     const struct place *place = *state;
     char unfinished[sizeof place->path + 4];
     (void)snprintf(unfinished, sizeof unfinished, "%s.new", place->path);
-    write_file(place->path, "half", 4);
-    write_file(unfinished, "half", 4);
+    write_bytes(place->path, "half", 4);
+    write_bytes(unfinished, "half", 4);
     ls_journal_remove(place->path);
     assert_int_equal(access(place->path, F_OK), -1);
     assert_int_equal(access(unfinished, F_OK), -1);

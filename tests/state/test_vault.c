@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "file_bytes.h"
 #include "lockstep/file.h"
 #include "lockstep/runtime.h"
 #include "state/folder_fixture.h"
@@ -33,10 +34,7 @@ static void write_file(const struct place *place, const char *name,
 {
     char path[512];
     in_folder(place, name, path);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(data, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
+    write_bytes(path, data, size);
 }
 
 static bool is_there(const struct place *place, const char *name)
