@@ -83,6 +83,22 @@ static inline void assert_balanced(const struct net *net)
                      s.delivered + s.lost + s.broken + s.waiting);
 }
 
+/* Options of the node on the host of that place: all attach to the first.
+ * bind: where it is written. */
+static inline void net_node(struct ls_node_options *out, char bind[64],
+                            size_t index, size_t n, ls_runtime *runtime)
+{
+    static const char *const first[] = {"tcp://127.0.0.1:21500"};
+    ls_node_options_init(out);
+    (void)snprintf(bind, 64, "tcp://127.0.0.1:%zu", 21500 + index);
+    out->id = (uint32_t)index + 1;
+    out->bind = bind;
+    out->attach = first;
+    out->n_attach = index == 0 ? 0 : 1;
+    out->world_size = (uint32_t)n;
+    out->runtime = runtime;
+}
+
 /* ---- transports -------------------------------------------------------- */
 
 struct end {

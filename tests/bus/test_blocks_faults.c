@@ -104,23 +104,15 @@ static int on_large(void *self, const struct ls_event *event)
 
 static int make(struct site *m)
 {
-    static const char *const first[] = {"tcp://127.0.0.1:21500"};
     char bind[64];
     struct ls_node_options options;
-    ls_node_options_init(&options);
-    (void)snprintf(bind, sizeof bind, "tcp://127.0.0.1:%zu", 21500 + m->index);
-    options.id = (uint32_t)m->index + 1;
-    options.bind = bind;
-    options.attach = first;
-    options.n_attach = m->index == 0 ? 0 : 1;
-    options.world_size = MEMBERS;
+    net_node(&options, bind, m->index, MEMBERS, m->runtime);
     options.world_max = MEMBERS;
     options.start_timeout_ms = 60000;
     options.heartbeat_ms = 50;
     options.silence_ms = 400;
     options.linger_ms = 1000;
     options.shared_bytes = 512 * KIB;
-    options.runtime = m->runtime;
     int status = ls_node_create(&m->node, &options);
     if (status == LS_OK)
         status = ls_on(m->node, "large", on_large, m);

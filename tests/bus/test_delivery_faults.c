@@ -92,22 +92,14 @@ static int on_latest(void *self, const struct ls_event *event)
 
 static int make(struct member *m)
 {
-    static const char *const hub[] = {"tcp://127.0.0.1:21500"};
     char bind[64];
     struct ls_node_options options;
-    ls_node_options_init(&options);
-    (void)snprintf(bind, sizeof bind, "tcp://127.0.0.1:%zu", 21500 + m->index);
-    options.id = (uint32_t)m->index + 1;
-    options.bind = bind;
-    options.attach = hub;
-    options.n_attach = m->index == 0 ? 0 : 1;
+    net_node(&options, bind, m->index, MEMBERS, m->runtime);
     options.topology = m->cluster->topology;
-    options.world_size = MEMBERS;
     options.start_timeout_ms = 60000;
     options.silence_ms = 60000;
     options.linger_ms = 10000;
     options.shared_bytes = m->cluster->seed % 2 == 0 ? 512 << 10 : 0;
-    options.runtime = m->runtime;
     int status = ls_node_create(&m->node, &options);
     if (status == LS_OK)
         status = ls_on(m->node, "r", on_reliable, m);

@@ -413,16 +413,10 @@ static const struct ls_channel_ops late_ops = {.message = note_message};
 
 static void begin_half(struct half *half, size_t index)
 {
-    static const char *const first[] = {"tcp://127.0.0.1:21500"};
+    char bind[64];
     struct ls_node_options options;
-    ls_node_options_init(&options);
-    options.id = (uint32_t)index + 1;
-    options.bind = index == 0 ? first[0] : "tcp://127.0.0.1:21501";
-    options.attach = first;
-    options.n_attach = index;
-    options.world_size = 2;
+    net_node(&options, bind, index, 2, half->runtime);
     options.start_timeout_ms = LONG_MS;
-    options.runtime = half->runtime;
     assert_ok(ls_node_create(&half->node, &options));
     assert_ok(ls_channel_open(&half->channel, half->node, "talk", &late_ops,
                               half->schedule));

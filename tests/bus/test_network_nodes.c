@@ -92,18 +92,11 @@ static bool lost_one(const struct member *m)
 
 static int make(struct member *m)
 {
-    static const char *const hub[] = {"tcp://127.0.0.1:21500"};
     char bind[64];
     struct ls_node_options options;
-    ls_node_options_init(&options);
-    (void)snprintf(bind, sizeof bind, "tcp://127.0.0.1:%zu", 21500 + m->index);
+    net_node(&options, bind, m->index, m->cluster->n, m->runtime);
     options.id = (uint32_t)m->index;
-    options.bind = bind;
-    options.attach = hub;
-    options.n_attach = m->index == 0 ? 0 : 1;
     options.topology = m->cluster->topology;
-    options.world_size = (uint32_t)m->cluster->n;
-    options.runtime = m->runtime;
     options.emit_timeout_ms = LONG_MS;
     if (m->cluster->apart) /* hosts of their own */
         options.shared_bytes = 0;

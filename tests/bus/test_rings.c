@@ -340,21 +340,15 @@ static int on_event(void *self, const struct ls_event *event)
 
 static void begin_half(struct half *half, size_t index)
 {
-    static const char *const first[] = {"tcp://127.0.0.1:21500"};
+    char bind[64];
     struct ls_node_options options;
-    ls_node_options_init(&options);
-    options.id = (uint32_t)index + 1;
-    options.bind = index == 0 ? first[0] : "tcp://127.0.0.1:21501";
-    options.attach = first;
-    options.n_attach = index;
-    options.world_size = 2;
+    net_node(&options, bind, index, 2, half->runtime);
     options.shared_bytes = 512 << 10;
     options.emit_timeout_ms = options.start_timeout_ms = LONG_MS;
     options.window_messages = half->schedule->window;
     options.window_bytes = 2 << 20;
     options.heartbeat_ms = 100;
     options.linger_ms = LONG_MS;
-    options.runtime = half->runtime;
     assert_ok(ls_node_create(&half->node, &options));
     assert_ok(ls_on(half->node, "number", on_event, half));
     assert_ok(ls_node_start(half->node));

@@ -32,20 +32,13 @@ struct cluster {
 
 static int join(struct member *m)
 {
-    static const char *const hub[] = {"tcp://127.0.0.1:21500"};
     char bind[64];
     struct ls_node_options options;
     struct ls_room_options room;
-    ls_node_options_init(&options);
+    net_node(&options, bind, m->index, MEMBERS, m->runtime);
     ls_room_options_init(&room);
     room.alloc_bytes = 0;
-    (void)snprintf(bind, sizeof bind, "tcp://127.0.0.1:%u", 21500 + m->index);
     options.id = 100 - m->index;
-    options.bind = bind;
-    options.attach = hub;
-    options.n_attach = m->index == 0 ? 0 : 1;
-    options.world_size = MEMBERS;
-    options.runtime = m->runtime;
     int status = ls_node_create(&m->node, &options);
     if (status == LS_OK)
         status = ls_node_start(m->node);

@@ -13,11 +13,6 @@ struct plan {
  * on from. */
 static size_t n_ended, n_resumed[5];
 
-static uint64_t below(struct job_world *world, uint64_t n)
-{
-    return ls_rng_below(ls_simulation_random(world->sim.simulation), n);
-}
-
 static void tune(struct site *site)
 {
     site->options.saves_behind = site->world->sim.seed % 2 == 0;
@@ -34,17 +29,6 @@ static void undisturbed(struct job_world *world)
         plan->draw[i] = world->sites[i].draw;
     }
     plan->life_ns = ls_simulation_now(world->sim.simulation);
-}
-
-static void kill(struct job_world *world, size_t index)
-{
-    struct site *site = &world->sites[index];
-    if (below(world, 2) == 0) {
-        ls_network_kill(world->sim.network, site->host);
-        return;
-    }
-    /* In the middle of what it writes. */
-    ls_disk_power_cut_after(world->sim.disk, site->host, below(world, 12));
 }
 
 static void fail_seed(const struct job_world *world, size_t i, const char *what)
@@ -69,13 +53,13 @@ static void disturbed(struct job_world *world)
     ls_runtime *runtime = ls_simulation_runtime(world->sim.simulation);
     for (int i = 0; i < 4; i++) {
         life_begin(world);
-        ls_rest_until(runtime,
-                      ls_now(runtime) +
-                          (int64_t)below(world, (uint64_t)plan->life_ns));
-        const size_t first = (size_t)below(world, SITES);
+        ls_rest_until(runtime, ls_now(runtime) +
+                                   (int64_t)simulation_below(
+                                       &world->sim, (uint64_t)plan->life_ns));
+        const size_t first = (size_t)simulation_below(&world->sim, SITES);
         for (size_t j = 0; j < SITES; j++)
-            if (j == first || below(world, 3) == 0)
-                kill(world, j);
+            if (j == first || simulation_below(&world->sim, 3) == 0)
+                simulation_kill(&world->sim, world->sites[j].host);
         life_end(world);
         note(world);
         for (size_t j = 0; j < SITES; j++) { /* its machine stays on */

@@ -14,11 +14,6 @@ struct plan {
  * on from. */
 static size_t n_ended, n_resumed[LAST + 1];
 
-static uint64_t below(struct step_world *world, uint64_t n)
-{
-    return ls_rng_below(ls_simulation_random(world->sim.simulation), n);
-}
-
 /* Every way to save. */
 static void tune(struct site *site)
 {
@@ -52,17 +47,6 @@ static void undisturbed(struct step_world *world)
     plan->life_ns = ls_simulation_now(world->sim.simulation);
 }
 
-static void kill(struct step_world *world, size_t index)
-{
-    struct site *site = &world->sites[index];
-    if (below(world, 2) == 0) {
-        ls_network_kill(world->sim.network, site->host);
-        return;
-    }
-    /* In the middle of what it writes. */
-    ls_disk_power_cut_after(world->sim.disk, site->host, below(world, 12));
-}
-
 static void fail_seed(const struct step_world *world, size_t i,
                       const char *what)
 {
@@ -85,12 +69,13 @@ static void note(const struct step_world *world)
 static void disturb(struct step_world *world, int64_t life_ns)
 {
     ls_runtime *runtime = ls_simulation_runtime(world->sim.simulation);
-    ls_rest_until(runtime,
-                  ls_now(runtime) + (int64_t)below(world, (uint64_t)life_ns));
-    const size_t first = (size_t)below(world, SITES);
+    ls_rest_until(
+        runtime, ls_now(runtime) +
+                     (int64_t)simulation_below(&world->sim, (uint64_t)life_ns));
+    const size_t first = (size_t)simulation_below(&world->sim, SITES);
     for (size_t i = 0; i < SITES; i++)
-        if (i == first || below(world, 3) == 0)
-            kill(world, i);
+        if (i == first || simulation_below(&world->sim, 3) == 0)
+            simulation_kill(&world->sim, world->sites[i].host);
 }
 
 static void disturbed(struct step_world *world)

@@ -7,6 +7,7 @@
 
 #include "lockstep/disk.h"
 #include "lockstep/network.h"
+#include "lockstep/random.h"
 #include "test.h"
 
 struct simulation {
@@ -35,6 +36,21 @@ static inline ls_host *simulation_host(const struct simulation *all,
     assert_ok(ls_network_join(all->network, host));
     assert_ok(ls_disk_join(all->disk, host));
     return host;
+}
+
+static inline uint64_t simulation_below(const struct simulation *all,
+                                        uint64_t n)
+{
+    return ls_rng_below(ls_simulation_random(all->simulation), n);
+}
+
+/* It is killed, or loses its power in the middle of what it writes. */
+static inline void simulation_kill(const struct simulation *all, ls_host *host)
+{
+    if (simulation_below(all, 2) == 0)
+        ls_network_kill(all->network, host);
+    else
+        ls_disk_power_cut_after(all->disk, host, simulation_below(all, 12));
 }
 
 /* With the seed, and all that happened. */
