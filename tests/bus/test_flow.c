@@ -363,8 +363,3 @@ TEST(the_window_heals_whatever_happens)
     assert_int_equal(flow->to->hop->limit.bytes - flow->to->hop->sent.bytes,
                      WINDOW_BYTES);
 }
-
-int main(void)
-{
-    return tests_run();
-}

@@ -316,8 +316,3 @@ TEST(a_bound_thread_keeps_its_context)
     }
 DEVICE_PROMISES(ON_FAKE)
 #undef ON_FAKE
-
-int main(void)
-{
-    return tests_run();
-}

@@ -115,8 +115,3 @@ TEST(what_cannot_be_is_told)
     open_it(&identity, keys.text);
     identity_close(&identity);
 }
-
-int main(void)
-{
-    return tests_run();
-}

@@ -208,8 +208,3 @@ TEST_WITH(what_is_no_line_changes_nothing, member_set_up, member_tear_down)
     assert_true(trusts(member, 1, KEY));
     assert_false(trusts(member, 2, OTHER));
 }
-
-int main(void)
-{
-    return tests_run();
-}

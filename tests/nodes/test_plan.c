@@ -472,29 +472,3 @@ TEST(members_are_alone_in_a_job)
     assert_problem("nodes: [{role: learner}, {role: collector}]\n", "plugin",
                    "");
 }
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_smallest_file_gets_defaults),
-        cmocka_unit_test(test_values_are_taken_over),
-        cmocka_unit_test(test_ports_are_a_range),
-        cmocka_unit_test(test_ids_count_up_in_the_order_of_the_file),
-        cmocka_unit_test(test_named_ids_are_kept_and_the_others_fill_the_gaps),
-        cmocka_unit_test(test_what_is_wrong_is_told_with_its_place),
-        cmocka_unit_test(test_a_node_fails_the_run_unless_its_entry_says_else),
-        cmocka_unit_test(test_a_learner_has_one_stack_unless_it_says_else),
-        cmocka_unit_test(test_policies_that_make_no_sense_are_told),
-        cmocka_unit_test(test_endpoints_are_checked),
-        cmocka_unit_test(test_nodes_of_one_item_need_places_of_their_own),
-        cmocka_unit_test(test_run_attaches_all_to_the_first_node),
-        cmocka_unit_test(test_other_transports_get_names),
-        cmocka_unit_test(test_hosts_are_for_nodes_that_run_alone),
-        cmocka_unit_test(test_own_words_go_before_what_follows_from_others),
-        cmocka_unit_test(test_nobody_is_known_before_the_first_has_a_place),
-        cmocka_unit_test(test_settings_that_differ_have_another_hash),
-        cmocka_unit_test(test_members_need_no_plugin_and_no_learner),
-        cmocka_unit_test(test_members_are_alone_in_a_job),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -186,8 +186,3 @@ TEST(each_mode_is_made)
     assert_non_null(strstr(ls_error_text(), fixture->path));
     assert_null(security);
 }
-
-int main(void)
-{
-    return tests_run();
-}
