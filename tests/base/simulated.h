@@ -29,6 +29,27 @@ static inline void run(ls_simulation *simulation, void (*fn)(void *arg),
     assert_int_equal(ls_simulation_run(simulation, fn, arg), LS_OK);
 }
 
+/* What is to be done on a thread of that runtime: for run(start_on_runtime). */
+struct promise {
+    void (*fn)(ls_runtime *runtime);
+    ls_runtime *runtime;
+};
+
+static inline void on_the_runtime(void *arg)
+{
+    const struct promise *const promise = arg;
+    promise->fn(promise->runtime);
+}
+
+static inline void start_on_runtime(void *arg)
+{
+    struct promise *const promise = arg;
+    ls_thread *thread;
+    assert_ok(ls_thread_spawn(promise->runtime, &thread, "starter",
+                              on_the_runtime, promise));
+    join(&thread);
+}
+
 /* The lines that it has kept. */
 static inline void read_lines(const ls_simulation *simulation, char *out,
                               size_t size)

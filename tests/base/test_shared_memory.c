@@ -16,10 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gate.h"
-#include "lockstep/simulation.h"
 #include "memory_ops.h"
 #include "runtime_ops.h"
+#include "simulated.h"
 #include "test.h"
 
 static const uint8_t key[LS_MEMORY_KEY_BYTES] = "a key, 16 bytes";
@@ -753,36 +752,13 @@ TEST(those_who_find_one_folder_have_one_number)
 
 /* ---- in a simulation ----------------------------------------------------- */
 
-struct promise {
-    void (*fn)(ls_runtime *runtime);
-    ls_runtime *runtime;
-};
-
-static void on_the_runtime(void *arg)
-{
-    const struct promise *const promise = arg;
-    promise->fn(promise->runtime);
-}
-
-static void start_there(void *arg)
-{
-    struct promise *const promise = arg;
-    ls_thread *thread;
-    assert_ok(ls_thread_spawn(promise->runtime, &thread, "starter",
-                              on_the_runtime, promise));
-    join(&thread);
-}
-
-static void simulate(void (*fn)(ls_runtime *runtime))
+static void keep(void (*fn)(ls_runtime *runtime))
 {
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        const struct ls_simulation_options options = {.seed = seed};
-        ls_simulation *simulation;
-        ls_host *host;
-        assert_ok(ls_simulation_create(&simulation, &options));
-        assert_ok(ls_host_create(&host, simulation, "host"));
-        struct promise promise = {fn, ls_host_runtime(host)};
-        assert_ok(ls_simulation_run(simulation, start_there, &promise));
+        ls_simulation *simulation = simulate(seed);
+        struct promise promise = {
+            fn, ls_host_runtime(new_host(simulation, "host"))};
+        run(simulation, start_on_runtime, &promise);
         ls_simulation_destroy(&simulation);
     }
 }
@@ -790,7 +766,7 @@ static void simulate(void (*fn)(ls_runtime *runtime))
 #define IN_SIMULATION(name)                                                    \
     TEST(name##_in_a_simulation)                                               \
     {                                                                          \
-        simulate(name);                                                        \
+        keep(name);                                                            \
     }
 PROMISES(IN_SIMULATION)
 
@@ -863,7 +839,7 @@ static void ring_there(ls_runtime *runtime)
 
 TEST(in_a_simulation_a_function_hears_the_bell)
 {
-    simulate(ring_there);
+    keep(ring_there);
 }
 
 static ls_memory *lonely;
@@ -881,7 +857,7 @@ TEST(a_simulation_says_who_waits_for_words)
     assert_ok(ls_simulation_create(&simulation, NULL));
     struct promise promise = {wait_for_nobody,
                               ls_simulation_runtime(simulation)};
-    assert_fails(ls_simulation_run(simulation, start_there, &promise),
+    assert_fails(ls_simulation_run(simulation, start_on_runtime, &promise),
                  LS_ESTATE);
     assert_error_has("waits for words of shared memory");
     ls_memory_destroy(&lonely);
