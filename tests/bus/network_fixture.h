@@ -40,6 +40,19 @@ static inline void net_open(struct net *net, uint64_t seed,
     }
 }
 
+/* As it is, slow, or slow and bad. */
+static inline const struct ls_network_path *net_path_of(uint64_t seed)
+{
+    static const struct ls_network_path slow = {.delay_ns = 5 * LS_NS_PER_MS,
+                                                .jitter_ns = 10 * LS_NS_PER_MS};
+    static const struct ls_network_path bad = {.delay_ns = 5 * LS_NS_PER_MS,
+                                               .jitter_ns = 10 * LS_NS_PER_MS,
+                                               .loss = 0.1,
+                                               .duplicate = 0.1,
+                                               .reorder = 0.1};
+    return seed % 3 == 0 ? NULL : seed % 3 == 1 ? &slow : &bad;
+}
+
 static inline void net_close(struct net *net)
 {
     ls_network_destroy(&net->network);

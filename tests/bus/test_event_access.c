@@ -2,6 +2,7 @@
 #include "event_access.h"
 
 #include "bus.h"
+#include "quiet.h"
 #include "test.h"
 #include "transport_fixture.h"
 #include "world_fixture.h"
@@ -264,14 +265,7 @@ TEST(behind_a_hub_it_is_the_leaf_that_counts)
     only_the_second_is_heard(LS_TOPOLOGY_STAR, "role:writer");
 }
 
-static void ignore_line(void *self, const char *line)
-{
-    (void)self, (void)line;
-}
-
 int main(void)
 {
-    if (getenv("LS_LOG") == NULL)
-        ls_log_redirect(ignore_line, NULL);
-    return tests_run();
+    return tests_run_quietly();
 }

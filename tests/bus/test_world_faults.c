@@ -5,6 +5,7 @@
 
 #include "base/seeds.h"
 #include "lockstep/random.h"
+#include "quiet.h"
 #include "test.h"
 
 #define MEMBERS 5
@@ -402,23 +403,11 @@ static void run(uint64_t seed, enum ls_topology topology,
     free(c);
 }
 
-static const struct ls_network_path slow = {.delay_ns = 5 * LS_NS_PER_MS,
-                                            .jitter_ns = 10 * LS_NS_PER_MS};
-static const struct ls_network_path bad = {.delay_ns = 5 * LS_NS_PER_MS,
-                                           .jitter_ns = 10 * LS_NS_PER_MS,
-                                           .loss = 0.1,
-                                           .duplicate = 0.1,
-                                           .reorder = 0.1};
-
 static void sweep(enum ls_topology topology, void (*body)(struct net *net))
 {
     const struct seeds seeds = seeds_of(150);
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
-        run(seed, topology,
-            seed % 3 == 0   ? NULL
-            : seed % 3 == 1 ? &slow
-                            : &bad,
-            body);
+        run(seed, topology, net_path_of(seed), body);
 }
 
 TEST(all_that_live_agree_in_a_mesh)
@@ -443,11 +432,6 @@ TEST(who_slept_meanwhile_becomes_a_member_too)
     sweep(LS_TOPOLOGY_STAR, return_past_a_sleeper);
 }
 
-static void ignore_line(void *self, const char *line)
-{
-    (void)self, (void)line;
-}
-
 TEST(who_leaves_is_not_taken_for_lost)
 {
     sweep(LS_TOPOLOGY_MESH, leaving);
@@ -462,7 +446,5 @@ TEST(a_reset_does_not_eat_a_farewell)
 
 int main(void)
 {
-    if (getenv("LS_LOG") == NULL)
-        ls_log_redirect(ignore_line, NULL);
-    return tests_run();
+    return tests_run_quietly();
 }

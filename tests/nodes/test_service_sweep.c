@@ -6,6 +6,7 @@
 #include "service_talk.h"
 
 #include "base/seeds.h"
+#include "quiet.h"
 #include "test.h"
 
 static ls_host *new_host(struct sweep *sweep, const char *name)
@@ -141,15 +142,7 @@ TEST(nothing_of_a_work_outlives_its_close)
         assert_true(totals[i] > 0);
 }
 
-static void ignore_line(void *self, const char *line)
-{
-    (void)self;
-    (void)line;
-}
-
 int main(void)
 {
-    if (getenv("LS_LOG") == NULL)
-        ls_log_redirect(ignore_line, NULL);
-    return tests_run();
+    return tests_run_quietly();
 }

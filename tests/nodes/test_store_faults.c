@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/seeds.h"
-#include "lockstep/log.h"
+#include "quiet.h"
 #include "simulation_fixture.h"
 #include "state/folder_fixture.h"
 #include "store_bus.h"
@@ -421,15 +421,7 @@ TEST(it_keeps_its_promises_whatever_fails)
     assert_true(n_put > N_CLIENTS && n_got > 0);
 }
 
-static void mute(void *self, const char *line)
-{
-    (void)self;
-    (void)line;
-}
-
 int main(void)
 {
-    if (getenv("LS_LOG") == NULL)
-        ls_log_redirect(mute, NULL);
-    return tests_run();
+    return tests_run_quietly();
 }
