@@ -1,7 +1,6 @@
 #include "tally.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static struct tally_item *find(const struct tally *tally, const char *name)

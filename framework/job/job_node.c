@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "job_parts.h"
-#include "lockstep/log.h"
 
 enum { TASKS, CHECKPOINTS };
 

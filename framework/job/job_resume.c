@@ -2,7 +2,6 @@
  * sees it. It is the newest that all nodes have whole; if it was saved by other
  * nodes than this job has, theirs is divided among these. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,6 @@
 /* The learner thread: whose turn it is, and one pass. */
 #include "learner_parts.h"
 
-#include <stdio.h>
-
 /* ---- whose turn it is -------------------------------------------------- */
 
 static int64_t deadline_of_wait(ls_learner *learner)

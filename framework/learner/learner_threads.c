@@ -3,7 +3,6 @@
  * that does not return, and that is named. */
 #include "learner_parts.h"
 
-#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 

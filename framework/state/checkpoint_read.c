@@ -1,7 +1,6 @@
 /* Finding checkpoints, and reading what is in them. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,5 @@
 #include "step.h"
 
-#include <stdio.h>
-
 #include "fiber_inline.h"
 #include "lane.h"
 #include "lockstep/log.h"

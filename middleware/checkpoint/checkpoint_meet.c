@@ -2,7 +2,6 @@
  * they are there, and wait for it; it has them load what it finds, or saves the
  * beginning, and lets them go on together. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* The state of an agent as values: what others act by, what learning goes on
  * from, and all of it. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "agent.h"

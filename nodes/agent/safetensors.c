@@ -1,6 +1,5 @@
 #include "safetensors.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

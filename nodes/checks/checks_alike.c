@@ -1,7 +1,6 @@
 /* Who fail in the same epoch fail alike. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "checks_members.h"

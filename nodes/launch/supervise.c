@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lockstep/file.h"
 #include "lockstep/log.h"
 #include "lockstep/runtime.h"
 

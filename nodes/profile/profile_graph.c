@@ -1,6 +1,5 @@
 #include "profile_graph.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* The table of a profile, in Prometheus' text form. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "buffer.h"

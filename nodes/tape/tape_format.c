@@ -1,6 +1,5 @@
 #include "tape_format.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static void put(unsigned char *at, uint64_t value, size_t bytes)

@@ -1,6 +1,5 @@
 /* What `--json` shows: events, a line each. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "lockstep/log.h"

@@ -1,6 +1,5 @@
 /* What lockstep/record.h promises. */
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "huge_allocations.h"

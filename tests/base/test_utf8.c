@@ -1,8 +1,6 @@
 #include "test.h"
 #include "utf8.h"
 
-#include <string.h>
-
 /* What a decoder that goes by the definition says of all 4-byte strings would
  * take too long; every string of two bytes and every code point is enough. */
 static size_t encode(uint32_t point, unsigned char *out)

@@ -1,7 +1,6 @@
 /* The subscriptions that say something: presence and listening; and names. */
 #include "wire.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

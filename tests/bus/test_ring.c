@@ -1,6 +1,5 @@
 /* A ring: frames of any size, whole, in order, and none lost; and whatever the
  * two sides say of themselves, nothing beyond it is touched. */
-#include <stdlib.h>
 
 #include "base/seeds.h"
 #include "lockstep/random.h"

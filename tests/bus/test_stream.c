@@ -1,6 +1,5 @@
 /* Streams, as two state machines with a network of our own between them: no
  * thread, no socket, and no clock but a number. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/seeds.h"

@@ -1,6 +1,5 @@
 #include "wire.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
  * heartbeat. */
 #include "wire.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

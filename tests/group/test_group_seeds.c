@@ -1,7 +1,6 @@
 /* Groups in the simulation: whatever is lost, late, repeated or killed, each
  * operation ends alike in all ranks, with the right result or the same named
  * error. SEEDS=10000 at full size. */
-#include <stdlib.h>
 
 #include "base/seeds.h"
 #include "group_story.h"

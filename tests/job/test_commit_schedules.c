@@ -2,7 +2,6 @@
  * order between nodes, writes that fail, deadlines at any moment, nodes and the
  * committer dying at any of their messages, and coming again. The test knows
  * what is on the disks. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/seeds.h"

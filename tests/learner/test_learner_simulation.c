@@ -2,7 +2,6 @@
 #include "trainer.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "base/simulated.h"
 #include "test.h"

@@ -1,5 +1,4 @@
 /* Making an exchange: where it is void, and what is refused. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "lockstep/middleware.h"

@@ -3,7 +3,6 @@
 #include "test.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A context with a field of each kind. */

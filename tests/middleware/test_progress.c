@@ -1,6 +1,5 @@
 /* Reports of what a run has come to. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "lockstep/middleware.h"
 #include "still_clock.h"

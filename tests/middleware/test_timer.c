@@ -1,6 +1,4 @@
 /* The times of all steps of a task. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lockstep/log.h"

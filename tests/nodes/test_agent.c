@@ -5,7 +5,6 @@
 #include "test.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lockstep/simulation.h"

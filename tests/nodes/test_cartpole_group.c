@@ -1,5 +1,4 @@
 /* The policy of the plugin cartpole on two devices at the same time. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cartpole.h"

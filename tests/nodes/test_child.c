@@ -2,7 +2,6 @@
 #define _GNU_SOURCE /* unshare, clone3 */
 #include "child.h"
 
-#include <errno.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>

@@ -1,7 +1,6 @@
 #include "clock_fit.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "lockstep/random.h"
 

@@ -2,7 +2,6 @@
  * returns, refusals, answers that are none or never come, and restarts of the
  * coordinator. Each comes to its end, and none breaks a rule of fsm.h. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/seeds.h"
 #include "fsm_world.h"

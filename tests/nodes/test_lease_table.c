@@ -3,7 +3,6 @@
 #include "lease_table.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/seeds.h"

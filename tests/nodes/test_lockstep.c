@@ -4,7 +4,6 @@
 #include "test.h"
 
 #include <signal.h>
-#include <stdlib.h>
 
 /* Not made with these arguments, and destroyed all the same. The pointer is one
  * that a program has not set. */

@@ -1,6 +1,5 @@
 /* The line that shows where a run is: on a terminal, and as whole lines. */
 #define _XOPEN_SOURCE 700 /* posix_openpt */
-#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,9 +5,7 @@
 #include "test.h"
 #include "training.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

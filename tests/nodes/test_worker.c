@@ -5,7 +5,6 @@
 #include "test.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* An environment that counts its steps; an episode has five, each worth 1. The

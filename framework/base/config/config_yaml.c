@@ -6,7 +6,6 @@
 #include "config_parts.h"
 
 #include <libfyaml.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A list or mapping that has begun. */

@@ -11,7 +11,6 @@
 #include "lockstep/fiber.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>

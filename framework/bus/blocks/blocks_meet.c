@@ -12,7 +12,6 @@
  *   anew.
  * - To take memory may wait for another process, so a thread does it that has
  *   nothing else to do. It is begun with the first pair. */
-#include <stdio.h>
 #include <string.h>
 
 #include "blocks_inside.h"

@@ -6,7 +6,6 @@
 #include "bus.h"
 #include "event_trace.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* Presences: who came, who went, and who may have an id when two want it. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

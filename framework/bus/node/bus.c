@@ -4,7 +4,6 @@
 #include "incoming.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct wire_header bus_header(const ls_node *node, enum wire_kind kind)

@@ -7,7 +7,6 @@
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #define KNOCK_MS 300
 #define EVENTS                                                                 \

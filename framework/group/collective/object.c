@@ -1,5 +1,4 @@
 /* Values of any shape between the ranks of a group: as bytes of any size. */
-#include <stdlib.h>
 
 #include "lockstep/group.h"
 

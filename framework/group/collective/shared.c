@@ -17,7 +17,6 @@
  *   the room at once; one that is in it comes to an end first, since others may
  *   have ended that operation well. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bus_group.h"

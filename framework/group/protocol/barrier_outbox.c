@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lockstep/runtime.h"
-
 /* An entry asks those ahead, then speaks to all, then may end the epoch. */
 #define OUT_PER_PEER 3
 #define OUT_MORE     8

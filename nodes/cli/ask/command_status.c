@@ -1,6 +1,5 @@
 /* `lockstep status` and `lockstep top`. */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

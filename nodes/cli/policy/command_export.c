@@ -6,7 +6,6 @@
 
 #include "command.h"
 #include "json.h"
-#include "output.h"
 #include "safetensors.h"
 #include "saved_policy.h"
 #include "version.h"

@@ -8,7 +8,6 @@
  * share a batch count what all of them have learned from. What takes its time
  * is the cluster alone: for simulations, and for measuring. */
 #include <inttypes.h>
-#include <math.h>
 
 #include "lockstep/plugin.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "lockstep/event.h"
-#include "lockstep/file.h"
 #include "lockstep/journal.h"
 #include "lockstep/log.h"
 #include "policy_value.h"

@@ -1,7 +1,6 @@
 /* The machine as a whole: made, told the time, ended. */
 #include "fsm.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

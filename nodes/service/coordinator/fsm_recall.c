@@ -1,6 +1,5 @@
 /* An earlier life's journal, read: the works are as it left them, and who has
  * one is to tell whether that is still so. */
-#include <stdio.h>
 #include <string.h>
 
 #include "coverage.h"

@@ -4,7 +4,6 @@
  * iteration, and with it whatever fills its buffer. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "fsm_state.h"

@@ -2,7 +2,6 @@
  * episode of an evaluation, or ends early: the work is closed or has failed, or
  * its task is finished. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "collector_parts.h"

@@ -12,7 +12,6 @@
  * for all. Then the first one gives the work back, and the next attempt makes
  * new groups, which have names of their own: nothing of the old ones counts. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "learner_parts.h"
-#include "lockstep/log.h"
 
 /* What the work is asked --------------------------------------------------- */
 
