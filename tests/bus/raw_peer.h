@@ -95,12 +95,6 @@ static inline int raw_topic(struct raw_peer *raw, char *topic, bool *on)
     return size - 1;
 }
 
-/* When to wait no longer: what is not awaited may come for ever. */
-static inline int64_t raw_deadline(void)
-{
-    return ls_deadline(ls_runtime_threads(), LONG_MS);
-}
-
 static inline void raw_assert_before(int64_t deadline)
 {
     assert_true(ls_now(ls_runtime_threads()) < deadline);
@@ -111,7 +105,7 @@ static inline void raw_assert_before(int64_t deadline)
 static inline void raw_await_node(struct raw_peer *raw, const ls_node *node,
                                   bool there)
 {
-    const int64_t deadline = raw_deadline();
+    const int64_t deadline = long_deadline();
     char topic[WIRE_TOPIC_MAX + 2];
     struct wire_presence presence;
     bool on;
@@ -207,7 +201,7 @@ static inline void raw_heartbeat(struct raw_peer *raw, ls_node *node)
 static inline void raw_await_listed(struct raw_peer *raw)
 {
     static uint8_t frame[2 * WIRE_CHUNK_BYTES];
-    for (const int64_t deadline = raw_deadline();;
+    for (const int64_t deadline = long_deadline();;
          raw_assert_before(deadline)) {
         struct wire_header header;
         struct wire_cursor cursor;

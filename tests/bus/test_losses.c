@@ -352,7 +352,7 @@ static void slow_end(struct slow_world *slow)
  * many it has dropped so far. */
 static uint64_t emit_one_that_goes(ls_node *from)
 {
-    const int64_t deadline = raw_deadline();
+    const int64_t deadline = long_deadline();
     struct ls_node_stats before, after;
     do {
         raw_assert_before(deadline);

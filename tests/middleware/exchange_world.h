@@ -7,43 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "latch.h"
 #include "lockstep/middleware.h"
 #include "test.h"
 
 enum { MOST_PLAYERS = 4, FOR_EVER = 0 };
 
 struct player;
-
-/* Opens when nobody is missing. */
-struct gate {
-    ls_mutex mutex;
-    ls_cond changed;
-    size_t missing;
-};
-
-static void gate_init(struct gate *gate, size_t missing)
-{
-    gate->missing = missing;
-    assert_int_equal(ls_mutex_init(&gate->mutex, ls_runtime_threads()), LS_OK);
-    assert_int_equal(ls_cond_init(&gate->changed, ls_runtime_threads()), LS_OK);
-}
-
-static void gate_fini(struct gate *gate)
-{
-    ls_cond_fini(&gate->changed);
-    ls_mutex_fini(&gate->mutex);
-}
-
-static void gate_pass(struct gate *gate, bool arrives, bool waits)
-{
-    ls_mutex_lock(&gate->mutex);
-    gate->missing -= arrives;
-    ls_cond_broadcast(&gate->changed);
-    while (waits && gate->missing > 0)
-        if (ls_cond_wait(&gate->changed, &gate->mutex, LS_FOREVER) != LS_OK)
-            break;
-    ls_mutex_unlock(&gate->mutex);
-}
 
 /* Use the middleware of a player's task. Assertions of cmocka do not work on
  * other threads: a step that finds something wrong returns LS_EHANDLER. */
@@ -67,10 +37,10 @@ struct player {
     /* play()'s own. */
     ls_thread *thread;
     ls_node *node;
-    struct gate *started; /* nobody runs before all are here: a node that is
-                           * done at once would leave before the others have
-                           * found their world */
-    struct gate *done;
+    struct latch *started; /* nobody runs before all are here: a node that is
+                            * done at once would leave before the others have
+                            * found their world */
+    struct latch *done;
     const char *const *addresses;
     char address[64];
 };
@@ -101,7 +71,8 @@ static void player_main(void *arg)
     struct player *player = arg;
     if (player->status == LS_OK)
         player->status = ls_node_start(player->node);
-    gate_pass(player->started, true, true);
+    latch_hit(player->started);
+    latch_wait(player->started);
     uint64_t n =
         player->iterations == FOR_EVER ? UINT64_MAX : player->iterations;
     if (player->ends_at_once)
@@ -110,7 +81,10 @@ static void player_main(void *arg)
         player->status = ls_task_run(player->task, n);
     (void)snprintf(player->text, sizeof player->text, "%s", ls_error_text());
     player->ran = ls_task_iterations(player->task);
-    gate_pass(player->done, !player->stays, player->stays);
+    if (player->stays)
+        latch_wait(player->done);
+    else
+        latch_hit(player->done);
     ls_node_stop(player->node, player->status);
 }
 
@@ -119,12 +93,12 @@ static void play(struct player *players, size_t n)
 {
     static unsigned worlds;
     const char *addresses[MOST_PLAYERS];
-    struct gate started, done;
+    struct latch started, done;
     size_t n_stay = 0;
     for (size_t i = 0; i < n; i++)
         n_stay += players[i].stays;
-    gate_init(&started, n);
-    gate_init(&done, n - n_stay);
+    latch_init(&started, (int)n);
+    latch_init(&done, (int)(n - n_stay));
     worlds++;
     assert_true(n <= MOST_PLAYERS);
     for (size_t i = 0; i < n; i++) {
@@ -148,8 +122,8 @@ static void play(struct player *players, size_t n)
         ls_task_destroy(&players[i].task);
         ls_node_destroy(&players[i].node);
     }
-    gate_fini(&started);
-    gate_fini(&done);
+    latch_fini(&started);
+    latch_fini(&done);
 }
 
 static void assert_went_well(const struct player *players, size_t n)

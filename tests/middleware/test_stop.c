@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "latch.h"
 #include "lockstep/middleware.h"
 #include "test.h"
 
@@ -93,19 +94,14 @@ TEST(a_limit_on_a_number_that_is_not_there_is_refused)
 struct waiter {
     int signal; /* what its step sends */
     ls_task *task;
-    ls_mutex mutex;
-    ls_cond woken;
-    bool cancelled;
+    struct latch cancelled;
 };
 
 static void wake(void *self, int status)
 {
     (void)status;
     struct waiter *waiter = self;
-    ls_mutex_lock(&waiter->mutex);
-    waiter->cancelled = true;
-    ls_cond_signal(&waiter->woken);
-    ls_mutex_unlock(&waiter->mutex);
+    latch_hit(&waiter->cancelled);
 }
 
 static int be_interrupted(ls_step *step, void *self)
@@ -113,11 +109,7 @@ static int be_interrupted(ls_step *step, void *self)
     (void)step;
     struct waiter *waiter = self;
     kill(getpid(), waiter->signal);
-    ls_mutex_lock(&waiter->mutex);
-    while (!waiter->cancelled)
-        if (ls_cond_wait(&waiter->woken, &waiter->mutex, LS_FOREVER) != LS_OK)
-            break;
-    ls_mutex_unlock(&waiter->mutex);
+    latch_wait(&waiter->cancelled);
     return ls_task_cancelled(waiter->task);
 }
 
@@ -127,16 +119,14 @@ static void cancels(int signal, const char *text)
     const struct ls_task_options options = {.runtime = NULL};
     const struct ls_stop_options stop = {.on_signal = true};
     assert_ok(ls_task_create(&waiter.task, &options));
-    assert_ok(ls_mutex_init(&waiter.mutex, ls_runtime_threads()));
-    assert_ok(ls_cond_init(&waiter.woken, ls_runtime_threads()));
+    latch_init(&waiter.cancelled, 1);
     assert_ok(ls_task_on_cancel(waiter.task, wake, &waiter));
     ls_task_use(waiter.task, ls_mw_stop(waiter.task, &stop));
     ls_task_use_fn(waiter.task, be_interrupted, &waiter);
     assert_fails(ls_task_run(waiter.task, FOR_EVER), LS_ECANCELED);
     assert_error_has(text);
     ls_task_destroy(&waiter.task);
-    ls_cond_fini(&waiter.woken);
-    ls_mutex_fini(&waiter.mutex);
+    latch_fini(&waiter.cancelled);
 
     sigset_t now;
     assert_int_equal(sigprocmask(SIG_BLOCK, NULL, &now), 0);

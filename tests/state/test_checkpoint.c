@@ -2,6 +2,7 @@
 #define FOLDER_IN "/dev/shm"
 
 #include "file_bytes.h"
+#include "latch.h"
 #include "lockstep/checkpoint.h"
 
 #include <math.h>
@@ -1096,37 +1097,18 @@ TEST(what_is_written_behind_is_what_it_was)
 }
 
 /* Who is told that it has ended, and lets nobody go on before. */
-struct door {
-    ls_mutex mutex;
-    ls_cond opened;
-    bool open;
-};
-
 static void wait_at_door(void *self)
 {
-    struct door *door = self;
-    ls_mutex_lock(&door->mutex);
-    while (!door->open)
-        assert_ok(ls_cond_wait(&door->opened, &door->mutex, LS_FOREVER));
-    ls_mutex_unlock(&door->mutex);
-}
-
-static void open_door(struct door *door)
-{
-    ls_mutex_lock(&door->mutex);
-    door->open = true;
-    ls_cond_broadcast(&door->opened);
-    ls_mutex_unlock(&door->mutex);
+    latch_wait(self);
 }
 
 TEST(who_does_not_wait_for_what_is_written_behind_loses_nothing)
 {
-    struct door door = {.open = false};
+    struct latch door;
     struct node_state node;
     struct ls_checkpoint_entry entry = {.size = 1};
     int64_t epoch = 77;
-    assert_ok(ls_mutex_init(&door.mutex, ls_runtime_threads()));
-    assert_ok(ls_cond_init(&door.opened, ls_runtime_threads()));
+    latch_init(&door, 1);
     ls_checkpoints *checkpoints =
         open_checkpoints(&(struct ls_checkpoints_options){
             .folder = ((const struct place *)*state)->folder,
@@ -1142,14 +1124,13 @@ TEST(who_does_not_wait_for_what_is_written_behind_loses_nothing)
     assert_int_equal(entry.size, 1);
     assert_fails(ls_checkpoints_write_behind(checkpoints, 6, node.blobs, 1),
                  LS_ETIMEDOUT);
-    open_door(&door);
+    latch_hit(&door);
     assert_ok(
         ls_checkpoints_wait(checkpoints, LS_WAIT_DEFAULT, &epoch, &entry));
     assert_int_equal(epoch, 5);
     assert_ok(ls_checkpoints_has(checkpoints, 5, &entry));
     assert_ok(ls_checkpoints_close(&checkpoints));
-    ls_cond_fini(&door.opened);
-    ls_mutex_fini(&door.mutex);
+    latch_fini(&door);
     state_free(&node);
 }
 
