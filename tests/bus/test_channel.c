@@ -456,7 +456,6 @@ struct story {
     ls_channel *channel;
     char text[64];
     struct counter n;
-    bool asks; /* in the op for messages */
 };
 
 static void tell(struct story *story, char what)

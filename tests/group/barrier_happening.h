@@ -102,8 +102,6 @@ struct world {
     size_t heap_capacity;
     struct life lives[WORLD_NODES_MAX];
     struct record *records; /* own; WORLD_EPOCHS_MAX */
-    unsigned crashed;
-    unsigned aborted;
     uint64_t n_sent;
     char violation[160];
     char failure[160]; /* why the first wait failed; "": none did */

@@ -661,7 +661,6 @@ static void count(struct story_tally *tally, int status)
     tally->lost += status == LS_ELOST ? 1 : 0;
     tally->mismatched += status == LS_EMISMATCH ? 1 : 0;
     tally->late += status == LS_ETIMEDOUT ? 1 : 0;
-    tally->aborted += status == LS_EABORTED ? 1 : 0;
 }
 
 /* Of a loss and a deadline, or a quarrel, at the same time each may hear of the
@@ -717,15 +716,9 @@ static void judge(struct story *story, struct story_tally *tally)
             say_wrong(story, "node %" PRIu32 " has ended: %.400s",
                       id_of(life->number), life->text);
     }
-    for (uint64_t g = 0; g < STORY_GENERATIONS; g++) {
-        bool any = false;
-        for (uint32_t step = 0; step < STORY_STEPS; step++) {
-            const uint64_t before = tally->well;
+    for (uint64_t g = 0; g < STORY_GENERATIONS; g++)
+        for (uint32_t step = 0; step < STORY_STEPS; step++)
             compare(story, g, step, tally);
-            any = any || tally->well != before;
-        }
-        tally->generations += any ? 1 : 0;
-    }
     tally->dead += n_killed(story);
     for (uint32_t i = 0; i < story->n_lives; i++) {
         tally->shared += story->lives[i].shared;

@@ -29,8 +29,8 @@ struct story_kind {
 
 /* Of all stories that were told. */
 struct story_tally {
-    uint64_t well, lost, mismatched, late, aborted; /* operations */
-    uint64_t generations, returned;
+    uint64_t well, lost, mismatched, late; /* operations */
+    uint64_t returned;
     uint64_t shared;  /* of one rank, through shared memory */
     uint64_t lent;    /* of these, of memory of the group */
     uint64_t dropped; /* where the network loses and doubles nothing */

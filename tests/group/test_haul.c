@@ -25,7 +25,6 @@ struct crowd {
     struct plan_shape shape; /* but for the rank */
     struct haul hauls[RANKS_MOST];
     unsigned char *in[RANKS_MOST], *out[RANKS_MOST];
-    size_t sizes[RANKS_MOST], ats[RANKS_MOST];
     struct post posts[POSTS_MAX];
     size_t n_posts;
     struct ls_rng rng;

@@ -43,7 +43,7 @@ struct world {
     int64_t epoch;
     int64_t round;
     int64_t newest; /* that was reported as saved */
-    size_t n_saved, n_failed, n_died;
+    size_t n_saved, n_failed;
 };
 
 static bool chance(struct world *w, uint64_t one_in)
@@ -192,7 +192,6 @@ static void deliver(struct world *w)
 static bool kill_one(struct world *w)
 {
     const size_t node = (size_t)ls_rng_below(&w->random, NODES);
-    w->n_died++;
     if (node == 0)
         return true; /* the committer, which ends all */
     if (!w->alive[node])

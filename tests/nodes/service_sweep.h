@@ -34,7 +34,6 @@ struct fate {
     int64_t iterations; /* 0: it is a collector's */
     int64_t version;    /* of the last policy; -1: none */
     int64_t step;       /* that was told last */
-    int64_t brought;    /* trajectories */
     bool closed;        /* and answered */
 };
 

@@ -209,7 +209,6 @@ static inline bool ask(struct talk *talk)
                  "a sample of another work");
             must(sweep, find(sweep, sample->data_id) != NULL, "no data");
             (void)drop(&sweep->store, sample->data_id, 0);
-            talk->fate->brought++;
         }
         collector_data_fini(&data);
     }

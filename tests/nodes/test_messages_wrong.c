@@ -9,7 +9,7 @@ struct spoiling {
     enum wrong wrong;
     size_t at;
     char field[64]; /* of that pair */
-    bool is_map, applies;
+    bool applies;
 };
 
 static void copy(ls_writer *out, const ls_value *value, struct spoiling *how);
@@ -37,7 +37,6 @@ static void copy_wrong(ls_writer *out, const ls_value *value,
 {
     const enum ls_value_type type = ls_value_type(value);
     (void)snprintf(how->field, sizeof how->field, "%s", name);
-    how->is_map = type == LS_VALUE_MAP;
     how->applies = true;
     if (how->wrong == MISSING)
         return;

@@ -22,7 +22,6 @@ struct model {
         uint64_t number, n_sampled;
         unsigned datum;
         int64_t version;
-        double weight;
     } items[MAX_ITEMS];
     size_t n_items;
     unsigned lent[N_DATA];
@@ -155,9 +154,7 @@ static void try_insert(struct pair *pair)
     model->waits[datum] = false;
     const struct model_item item = {.number = model->next_number++,
                                     .datum = datum,
-                                    .version = sample.policy_version,
-                                    .weight = sample.priority +
-                                              REPLAY_PRIORITY_FLOOR};
+                                    .version = sample.policy_version};
     /* Its data is not dropped by what it pushes out. */
     model->lent[datum]++;
     if (model->n_items == model->options.capacity)
