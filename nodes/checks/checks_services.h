@@ -60,7 +60,6 @@ struct given {
     enum given_state state;
     const struct service_life *by;    /* the coordinator's life */
     const struct service_life *taker; /* who began it; NULL: nobody has */
-    bool is_over;                     /* for who began it */
     service_name policy_id;
     int64_t committed; /* the last version, of it or of those before it when
                         * it began; -1: none */

@@ -220,15 +220,12 @@ void checks_on_work_ended(void *self, const struct work_key *key)
         return;
     ls_simulation_note(all->simulation, "ends work %s/%" PRId64, key->task_id,
                        key->attempt);
-    struct given *given = checks_find_given(all, key);
     if (!service->holds || service->held.attempt != key->attempt ||
         strcmp(service->held.task_id, key->task_id) != 0)
         checks_break(all, "stale",
                      "node %" PRIu32 " ends work %s/%" PRId64
                      ", which it does not hold",
                      checks_id(service->life), key->task_id, key->attempt);
-    if (given != NULL)
-        given->is_over = true;
     service->holds = false;
 }
 

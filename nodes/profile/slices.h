@@ -19,7 +19,6 @@ extern const char *const slice_kinds[SLICE_KINDS];
 struct slice {
     int64_t begin, end;
     const void *of; /* a record, or a wait of the graph */
-    uint64_t number;
     uint16_t name, thread;
     uint8_t kind;
 };

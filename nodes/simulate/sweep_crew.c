@@ -20,7 +20,6 @@ struct worker {
 };
 
 struct sweep_crew {
-    const struct sweep_options *options; /* borrow */
     uint64_t n_read;
     bool is_told; /* one that failed was spoken of */
     size_t n;
@@ -58,7 +57,6 @@ int sweep_crew_start(sweep_crew **out, const struct sweep_options *options)
     sweep_crew *made = calloc(1, sizeof *made + n * sizeof made->workers[0]);
     if (made == NULL)
         return ls_error(LS_ENOMEM, "the processes of a sweep");
-    made->options = options;
     made->n = (size_t)n;
     for (size_t i = 0; i < n; i++)
         made->workers[i].fd = -1;

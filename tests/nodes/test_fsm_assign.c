@@ -174,7 +174,6 @@ static struct scheduler scheduler(void)
 {
     struct scheduler made = {.uses = uses,
                              .n_uses = 3,
-                             .iterations = 10,
                              .eval_interval = 60,
                              .eval_episodes = 3,
                              .stop_value = 100,

@@ -17,8 +17,6 @@
 /* A connection that somebody made to this node, known since it subscribed. */
 struct zmq_inbound {
     uint64_t number;
-    bool proved;
-    uint32_t id;        /* if proved */
     int fd;             /* libzmq's; -1: not known */
     uint64_t cookie;    /* of that socket: the number may be another's by now */
     size_t topic_bytes; /* that it has subscribed to, in all */

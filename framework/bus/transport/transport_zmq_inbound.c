@@ -114,8 +114,6 @@ static struct zmq_inbound *note(struct zmq_transport *t,
     }
     struct zmq_inbound *in = &t->inbounds[t->n_inbounds++];
     *in = (struct zmq_inbound){.number = by->connection,
-                               .proved = by->proved,
-                               .id = by->id,
                                .fd = fd,
                                .cookie = cookie_of(fd),
                                .unsent = -1};

@@ -42,7 +42,6 @@ static void fill_in(fsm *self, const struct fsm_options *options)
     self->works.same_attempt =
         options->sabotage == SERVICE_SABOTAGE_SAME_ATTEMPT;
     self->scheduler = (struct scheduler){
-        .iterations = options->iterations,
         .eval_interval = options->eval_interval,
         .eval_episodes = options->eval_episodes,
         .max_env_steps = options->max_env_steps,

@@ -10,7 +10,7 @@
 
 struct scheduler {
     /* As in struct fsm_options. */
-    int64_t iterations, eval_interval, eval_episodes, max_env_steps, retry;
+    int64_t eval_interval, eval_episodes, max_env_steps, retry;
     double stop_value;
     size_t collector_works;
     bool spares_one; /* collector works never end: a collector gets none, so

@@ -18,7 +18,6 @@ void service_node_init(struct service_node *out,
 {
     *out = (struct service_node){.plan = options->plan,
                                  .index = options->index,
-                                 .generation = options->generation,
                                  .sink = options->sink,
                                  .watch = options->watch.service};
 }

@@ -12,7 +12,6 @@
 struct service_node {
     const struct plan *plan; /* borrow */
     size_t index;
-    unsigned generation;
     struct report_sink sink;
     const struct service_watch *watch; /* borrow; NULL: nobody */
     ls_task *task;                     /* borrow */
