@@ -8,6 +8,15 @@
  * next, is the last. */
 #define FLAG_LAST 16u
 
+/* The life whose streams a node draws from. The first of a later life of the
+ * run has what its environments drew in the checkpoint; if nothing had been
+ * saved yet, it begins as in the first life, so that it learns the same. */
+static unsigned life_of(const struct ls_plugin *plugin, unsigned generation)
+{
+    const bool is_saved = plugin->env->n_parts > 0;
+    return is_saved && generation % PLAN_LIFE_RESTARTS == 0 ? 0 : generation;
+}
+
 /* Evaluators draw from streams of their own: agent.h. */
 static int init_agent(struct role *role, unsigned generation,
                       const struct ls_plugin *plugin)
@@ -16,7 +25,8 @@ static int init_agent(struct role *role, unsigned generation,
     const struct plan_node *node = &plan->nodes[role->index];
     uint32_t before = 0;
     if (node->role != PLAN_EVALUATOR)
-        return agent_init(&role->agent, plugin, plan, node->id, generation,
+        return agent_init(&role->agent, plugin, plan, node->id,
+                          life_of(plugin, generation),
                           node->role == PLAN_COLLECTOR ? plan->envs : 1);
     for (size_t i = 0; i < role->index; i++)
         before += plan->nodes[i].role == PLAN_EVALUATOR;

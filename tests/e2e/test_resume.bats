@@ -118,6 +118,17 @@ told() {
     done
 }
 
+@test "killed before anything was saved, the same command comes to the same weights" {
+    exit=1
+    local args=(--as sim --set evaluator.solved=501 --set stop.env_step=3000)
+    learn whole "${args[@]}"
+    cut whole cut
+    rm -r cut/1/checkpoints
+    learn cut "${args[@]}"
+    says "resuming the interrupted run in cut/1"
+    same whole cut
+}
+
 # bats test_tags=slow
 @test "batches that were under way are learned first" {
     local epoch queue=(--as sim --seed 3 --set learner.queue=2 "${all[@]}")
