@@ -1,6 +1,7 @@
 /* The subscriptions that say something: presence and listening; and names. */
 #include "wire.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,6 +100,50 @@ static int read_presence(const char *text, size_t size)
         assert_true(memchr(out.endpoint, '\0', sizeof out.endpoint) != NULL);
     free(topic.data);
     return status;
+}
+
+/* libzmq before 4.3.5 cannot send a subscription of 246 to 255 bytes. */
+TEST(a_presence_of_any_length_can_be_sent)
+{
+    struct wire_presence presence = longest_presence();
+    uint8_t topic[WIRE_TOPIC_MAX];
+    unsigned n_padded = 0;
+    presence.signature[0] = presence.labels[0] = '\0';
+    for (size_t n = 1; n < LS_ENDPOINT_MAX; n++) {
+        memset(presence.endpoint, 'e', n);
+        presence.endpoint[n] = '\0';
+        const size_t size = wire_presence_write(topic, &presence);
+        assert_true(size < 246 || size > 255);
+        assert_int_equal(size, strlen((char *)topic));
+        n_padded += topic[4] == '0';
+        assert_presence_comes_back(&presence);
+    }
+    assert_int_equal(n_padded, 10);
+}
+
+/* With so many zeros before its link, and an endpoint that makes it `size`. */
+static int read_padded(size_t zeros, size_t size)
+{
+    char text[WIRE_TOPIC_MAX];
+    const size_t fixed = strlen("~H3/7/j/0/0///") + strlen("/1/1/") + zeros;
+    char endpoint[LS_ENDPOINT_MAX + 1];
+    memset(endpoint, 'e', size - fixed);
+    endpoint[size - fixed] = '\0';
+    (void)snprintf(text, sizeof text, "~H3/%.*s7/j/0/0///%s/1/1/", (int)zeros,
+                   "00000000000000000000", endpoint);
+    assert_int_equal(strlen(text), size);
+    return read_presence(text, size);
+}
+
+TEST(zeros_before_a_link_are_read_where_they_are_written)
+{
+    assert_ok(read_padded(0, 256));
+    assert_ok(read_padded(1, 256));
+    assert_ok(read_padded(10, 256));
+    assert_fails(read_padded(11, 256), LS_EPROTO);
+    assert_fails(read_padded(1, 255), LS_EPROTO);
+    assert_fails(read_padded(1, 257), LS_EPROTO);
+    assert_fails(read_padded(1, 200), LS_EPROTO);
 }
 
 TEST(malformed_presences_are_refused)

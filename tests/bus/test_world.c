@@ -100,6 +100,29 @@ TEST(members_may_be_named)
     form((struct world_plan){.n = 3, .tune = name_members}, 0);
 }
 
+/* Presences of 242 to 256 bytes, where a port has five digits. */
+static void long_presence(struct ls_node_options *options, size_t index)
+{
+    static char job[LS_JOB_MAX + 1], labels[8][64];
+    memset(job, 'j', LS_JOB_MAX);
+    memset(labels[index], 'l', 48 + 2 * index);
+    options->job = job;
+    options->role = "a-role-of-thirty-one-characters";
+    options->labels = labels[index];
+    options->config_hash = UINT64_MAX;
+}
+
+TEST(names_may_be_of_any_length)
+{
+    form((struct world_plan){.n = 8, .transport = "tcp", .tune = long_presence},
+         0);
+    form((struct world_plan){.n = 8,
+                             .transport = "tcp",
+                             .topology = LS_TOPOLOGY_STAR,
+                             .tune = long_presence},
+         0);
+}
+
 static void crowd_options(struct ls_node_options *options, size_t index)
 {
     (void)index;

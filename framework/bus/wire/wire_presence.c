@@ -59,16 +59,42 @@ size_t wire_presence_statement(char out[WIRE_TOPIC_MAX],
                             p->endpoint, p->id, p->incarnation);
 }
 
+/* libzmq before 4.3.5 spoils a connection over which it sends a subscription of
+ * these sizes: with the name of its command it is over 255 bytes, and not
+ * marked as such (zeromq/libzmq#4367). A presence has zeros before its link
+ * then. */
+enum { SPOILT_FIRST = 246, SPOILT_LAST = 255, PADDED = SPOILT_LAST + 1 };
+
+static size_t pad(char *topic, size_t size)
+{
+    if (size < SPOILT_FIRST || size > SPOILT_LAST)
+        return size;
+    char *link = strchr(topic, '/') + 1;
+    const size_t zeros = PADDED - size;
+    memmove(link + zeros, link, strlen(link) + 1);
+    memset(link, '0', zeros);
+    return PADDED;
+}
+
+/* A presence has one spelling: these zeros only where pad() writes them. */
+static const char *without_padding(const char *link, size_t size)
+{
+    const size_t zeros = link == NULL ? 0 : strspn(link, "0");
+    return size == PADDED && zeros <= PADDED - SPOILT_FIRST ? link + zeros
+                                                            : link;
+}
+
 size_t wire_presence_write(uint8_t *out, const struct wire_presence *p)
 {
     char relay[16] = "", statement[WIRE_TOPIC_MAX];
     if (p->relayed)
         snprintf(relay, sizeof relay, "/%" PRIu32, p->relay);
     (void)wire_presence_statement(statement, p);
-    return (size_t)snprintf((char *)out, WIRE_TOPIC_MAX,
-                            "%c%c%d/%" PRIx64 "%s/%s/%s", WIRE_PRESENCE,
-                            p->relayed ? 'R' : 'H', WIRE_VERSION, p->link,
-                            relay, statement, p->signature);
+    const int size =
+        snprintf((char *)out, WIRE_TOPIC_MAX, "%c%c%d/%" PRIx64 "%s/%s/%s",
+                 WIRE_PRESENCE, p->relayed ? 'R' : 'H', WIRE_VERSION, p->link,
+                 relay, statement, p->signature);
+    return pad((char *)out, (size_t)size);
 }
 
 size_t wire_listen_write(uint8_t *out, const struct wire_listen *l)
@@ -143,8 +169,9 @@ static bool signature_part(char *out, const char *part)
            strspn(part, "0123456789abcdef") == strlen(part);
 }
 
-/* Version, link and relay: what stands before the statement. */
-static int read_lead(char **rest, struct wire_presence *p)
+/* Version, link and relay: what stands before the statement, in a topic of this
+ * size. */
+static int read_lead(char **rest, size_t size, struct wire_presence *p)
 {
     uint64_t version = 0, relay = 0;
     p->relayed = (*rest)[1] == 'R';
@@ -156,7 +183,8 @@ static int read_lead(char **rest, struct wire_presence *p)
                         "it speaks version %" PRIu64 " of the wire format, "
                         "this node speaks %d",
                         version, WIRE_VERSION);
-    if (!number(next_part(rest, false), 16, UINT64_MAX, &p->link) ||
+    if (!number(without_padding(next_part(rest, false), size), 16, UINT64_MAX,
+                &p->link) ||
         p->link == 0)
         return ls_error(LS_EPROTO, "malformed presence: no link");
     if (p->relayed && !number(next_part(rest, false), 10, UINT32_MAX, &relay))
@@ -175,7 +203,7 @@ int wire_presence_read(const uint8_t *topic, size_t size,
     if (rest == NULL || size < 3 || rest[0] != WIRE_PRESENCE ||
         (rest[1] != 'H' && rest[1] != 'R'))
         return ls_error(LS_EPROTO, "malformed presence");
-    const int status = read_lead(&rest, &p);
+    const int status = read_lead(&rest, size, &p);
     if (status != LS_OK)
         return status;
     /* The endpoint may have '/', so what stands behind it is found first. */
