@@ -168,7 +168,7 @@ int client_bind(const struct plan *plan, const char *address,
                        world->last_port - half, world->last_port);
         return LS_OK;
     }
-    const int status = socket_folder_make(folder);
+    const int status = socket_folder_make(folder, plan->job);
     if (status == LS_OK)
         (void)snprintf(out, LS_ENDPOINT_MAX + 1, "ipc://%.200s/client.ipc",
                        folder->path);

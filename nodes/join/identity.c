@@ -106,7 +106,7 @@ static int open_passing(struct identity *out)
     ls_log_warn("this node's key is not kept, so after a restart it is another "
                 "node: %s; say --identity DIR",
                 ls_error_text());
-    int status = socket_folder_make(&folder);
+    int status = socket_folder_make(&folder, "");
     if (status == LS_OK)
         status = open_in(out, folder.path);
     if (status != LS_OK) {

@@ -262,7 +262,7 @@ static int make_keys(compose *self)
     char all[sizeof self->keys.path + 16], secret[sizeof all];
     if (!plan_has_secret(self->plan))
         return LS_OK;
-    int status = socket_folder_make(&self->keys);
+    int status = socket_folder_make(&self->keys, "");
     (void)snprintf(all, sizeof all, "%s/all", self->keys.path);
     (void)snprintf(secret, sizeof secret, "%s/secret", self->keys.path);
     if (status == LS_OK)

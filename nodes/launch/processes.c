@@ -82,7 +82,7 @@ int processes_create(processes **out, const struct options *options,
                      : ls_error(LS_ENOMEM, "starting the nodes");
     if (status == LS_OK && plan->world.transport == PLAN_IPC &&
         plan->world.dir == NULL)
-        status = socket_folder_make(&made->folder);
+        status = socket_folder_make(&made->folder, plan->job);
     if (status != LS_OK) {
         free(made->children);
         free(made);

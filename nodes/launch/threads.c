@@ -132,7 +132,7 @@ int threads_create(threads **out, const struct setup *setup,
         all->nodes != NULL ? LS_OK : ls_error(LS_ENOMEM, "starting the nodes");
     if (status == LS_OK && setup->plan.world.transport == PLAN_IPC &&
         setup->plan.world.dir == NULL)
-        status = socket_folder_make(&all->folder);
+        status = socket_folder_make(&all->folder, setup->plan.job);
     if (status == LS_OK && !plan_has_keys(&setup->plan))
         status = node_security_open(&all->security, &setup->plan, 0, secret);
     if (status != LS_OK) {

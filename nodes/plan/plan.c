@@ -242,9 +242,11 @@ static void read_checkpoint(struct plan_checkpoint *checkpoint,
 static void read_job(struct plan *plan, ls_config_section *root)
 {
     plan->job = ls_config_string(root, "job", "lockstep");
-    if (!plain_name_is(plan->job, LS_JOB_MAX, "._-"))
+    if (!plain_name_is(plan->job, LS_JOB_MAX, "._-") ||
+        plan->job[strspn(plan->job, ".")] == '\0')
         ls_config_problem(root, "job",
-                          "a job's name has 1 to %d letters, digits and ._-",
+                          "a job's name has 1 to %d letters, digits and ._-, "
+                          "and not dots alone",
                           LS_JOB_MAX);
     plan->seed = (uint64_t)ls_config_int(root, "seed", 0, 0, INT64_MAX);
     const char *plugin = ls_config_string(root, "plugin", NULL);
@@ -303,6 +305,8 @@ int plan_read(struct plan *out, ls_config **config, const char *path)
         (void)ls_config_require(root, "plugin");
     if (status == LS_OK && plan.n_nodes > 0)
         plan_refuse_keys(&plan, root);
+    if (status == LS_OK)
+        plan_check_dir(&plan, ls_config_section_at(root, "world"));
     if (status == LS_OK) {
         read_learner(&plan, root);
         plan_check_learners(&plan, root);

@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "plan.h"
+#include "plan_keys.h"
 
 static const char *const schemes[] = {"tcp://", "ipc://", "inproc://"};
 
@@ -29,6 +31,14 @@ static const char *tcp_fault(const char *address, bool listen)
     return NULL;
 }
 
+static const char *ipc_fault(const char *path)
+{
+    const struct sockaddr_un *address = NULL;
+    return strlen(path) >= sizeof address->sun_path
+               ? "the path of a socket has at most 107 bytes"
+               : NULL;
+}
+
 const char *plan_endpoint_fault(const char *endpoint, bool listen)
 {
     if (strlen(endpoint) > LS_ENDPOINT_MAX)
@@ -39,8 +49,9 @@ const char *plan_endpoint_fault(const char *endpoint, bool listen)
             continue;
         if (i == 0)
             return tcp_fault(endpoint + length, listen);
-        return endpoint[length] == '\0' ? "a name must follow the slashes"
-                                        : NULL;
+        if (endpoint[length] == '\0')
+            return "a name must follow the slashes";
+        return i == 1 ? ipc_fault(endpoint + length) : NULL;
     }
     return "expected tcp://HOST:PORT, ipc://PATH or inproc://NAME";
 }
@@ -100,6 +111,37 @@ static int default_bind(const struct plan *plan, const struct plan_node *node,
     }
     return plan_put_endpoint(out, "tcp://127.0.0.1:%d-%d",
                              plan->world.first_port, plan->world.last_port);
+}
+
+const char *plan_password_fault(const struct plan *plan, const char *endpoint)
+{
+    if (plan->security.mode != LS_SECURITY_PLAIN)
+        return NULL;
+    while (*endpoint > ' ' && *endpoint <= '~')
+        endpoint++;
+    return *endpoint == '\0' ? NULL
+                             : "an address has no blanks, and nothing but "
+                               "ASCII, where nodes show a secret";
+}
+
+void plan_check_dir(const struct plan *plan, ls_config_section *world)
+{
+    char bind[LS_ENDPOINT_MAX + 1];
+    const char *fault = NULL;
+    if (plan->world.transport != PLAN_IPC || plan->world.dir == NULL)
+        return;
+    for (size_t i = 0; i < plan->n_nodes && fault == NULL; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        if (node->bind[0] != '\0' || node->host[0] != '\0')
+            continue;
+        fault = default_bind(plan, node, plan->world.dir, bind) == LS_OK
+                    ? plan_endpoint_fault(bind, true)
+                    : ipc_fault(plan->world.dir);
+        if (fault == NULL)
+            fault = plan_password_fault(plan, bind);
+        if (fault != NULL)
+            ls_config_problem(world, "dir", "\"%s\": %s", bind, fault);
+    }
 }
 
 bool plan_host_is_own(const struct plan_node *node)

@@ -11,5 +11,7 @@ struct plan;
 
 /* Part of plan_read(), after the nodes. */
 void plan_refuse_keys(const struct plan *plan, ls_config_section *root);
+/* The same: whether the sockets of its nodes can be in `dir`. */
+void plan_check_dir(const struct plan *plan, ls_config_section *world);
 
 #endif

@@ -120,6 +120,8 @@ static void check_endpoint(const struct plan *plan, const struct item *item,
     const char *fault =
         attach ? plan_address_fault(text)
                : plan_endpoint_fault(text, strcmp(key, "bind") == 0);
+    if (fault == NULL)
+        fault = plan_password_fault(plan, endpoint);
     if (fault != NULL)
         ls_config_problem(item->section, key, "\"%s\": %s", text, fault);
     else if (!may_go_far(plan) && !plan_endpoint_is_local(endpoint))

@@ -7,16 +7,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
-/* The address of a socket file has room for 107 bytes in all. */
-static const char *root_folder(void)
+/* Where a folder of this form can be, with sockets of a job in it: their
+ * addresses have room for 107 bytes in all, and nothing in them but visible
+ * ASCII. */
+static const char *root_folder(const char *folder, const char *job)
 {
+    const struct sockaddr_un *address = NULL;
     const char *root = getenv("XDG_RUNTIME_DIR");
-    return root == NULL || root[0] != '/' || strlen(root) > 60 ||
-                   access(root, W_OK | X_OK) != 0
-               ? "/tmp"
-               : root;
+    if (root == NULL || root[0] != '/' ||
+        strlen(root) + strlen(folder) + strlen(job) +
+                sizeof "/-4294967295.ipc" >
+            sizeof address->sun_path)
+        return "/tmp";
+    for (const char *at = root; *at != '\0'; at++)
+        if (*at <= ' ' || *at > '~')
+            return "/tmp";
+    return access(root, W_OK | X_OK) == 0 ? root : "/tmp";
 }
 
 static int not_made(int failed, const char *path)
@@ -26,22 +35,25 @@ static int not_made(int failed, const char *path)
     return ls_error_from(failed, what);
 }
 
-int socket_folder_make(struct socket_folder *out)
+int socket_folder_make(struct socket_folder *out, const char *job)
 {
+    static const char folder[] = "/lockstep-XXXXXX";
     char path[sizeof out->path];
-    (void)snprintf(path, sizeof path, "%s/lockstep-XXXXXX", root_folder());
+    (void)snprintf(path, sizeof path, "%s%s", root_folder(folder, job), folder);
     if (mkdtemp(path) == NULL)
         return not_made(errno, path);
     memcpy(out->path, path, sizeof path);
     return LS_OK;
 }
 
-int socket_folder_share(struct socket_folder *out, uint64_t key)
+int socket_folder_share(struct socket_folder *out, uint64_t key,
+                        const char *job)
 {
-    char path[sizeof out->path];
+    char path[sizeof out->path], folder[64];
     struct stat found;
-    (void)snprintf(path, sizeof path, "%s/lockstep-%lu-%016" PRIx64,
-                   root_folder(), (unsigned long)geteuid(), key);
+    (void)snprintf(folder, sizeof folder, "/lockstep-%lu-%016" PRIx64,
+                   (unsigned long)geteuid(), key);
+    (void)snprintf(path, sizeof path, "%s%s", root_folder(folder, job), folder);
     if (mkdir(path, S_IRWXU) < 0 && errno != EEXIST)
         return not_made(errno, path);
     if (lstat(path, &found) < 0)

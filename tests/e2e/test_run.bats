@@ -180,6 +180,26 @@ discards() {
     [ "$(figures)" = "$first" ]
 }
 
+@test "a job may have a name of 64 letters, in each kind of job" {
+    local job transport
+    job=$(printf 'j%.0s' {1..64})
+    for transport in tcp ipc; do
+        "$LOCKSTEP" run "$SOURCE_DIR/configs/barrier.yaml" --set "job=$job" \
+            --set "world.transport=$transport" --set barrier.epochs=2
+        "$LOCKSTEP" run "$SOURCE_DIR/configs/service.yaml" --set "job=$job" \
+            --set "world.transport=$transport" --set coordinator.iterations=2
+        summary --set "job=$job" --set "world.transport=$transport"
+    done
+    "$LOCKSTEP" checkpoint show "out/$job/latest" | grep -q "of $job,"
+}
+
+@test "sockets do not go where they cannot have an address" {
+    local odd="$PWD/run dir"
+    mkdir -m 700 "$odd"
+    XDG_RUNTIME_DIR=$odd summary --set world.transport=ipc
+    [[ $output == *"ipc:///tmp/lockstep-"* ]]
+}
+
 # Over sockets of its own: a node of another job may look for one of its own at
 # a port that is this job's by now, and be refused.
 @test "nothing is lost and nothing refused" {

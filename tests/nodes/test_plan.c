@@ -100,6 +100,10 @@ TEST(named_ids_are_kept_and_the_others_fill_the_gaps)
     plan_fini(&plan);
 }
 
+#define DIGITS_97                                                              \
+    "1234567890123456789012345678901234567890123456789012345678901234567890"   \
+    "123456789012345678901234567"
+
 TEST(what_is_wrong_is_told_with_its_place)
 {
     static const struct {
@@ -140,6 +144,14 @@ TEST(what_is_wrong_is_told_with_its_place)
         {FIVE "world: {dir: here}\n", "job.yaml:6:", "whole path"},
         {FIVE "collector: {steps: many}\n", "job.yaml:6:", "whole number"},
         {FIVE "job: a job\n", "job.yaml:6:", "letters, digits"},
+        {FIVE "job: ..\n", "job.yaml:6:", "not dots alone"},
+        {FIVE "world: {transport: ipc, dir: '/tmp/a b'}\n",
+         "job.yaml:6:", "\"ipc:///tmp/a b/lockstep-0.ipc\": an address has no"},
+        {FIVE "world: {transport: ipc, dir: /" DIGITS_97 "}\n",
+         "job.yaml:6:", "at most 107 bytes"},
+        {FIVE "world: {transport: ipc, dir: /" DIGITS_97 DIGITS_97 DIGITS_97
+              "}\n",
+         "job.yaml:6:", "at most 107 bytes"},
         {FIVE "out: ''\n", "job.yaml:6:", "no name"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -278,6 +290,10 @@ TEST(endpoints_are_checked)
     assert_node_problem("bind: 'tcp://127.0.0.1:70000'", "1 to 65535");
     assert_node_problem("bind: 'tcp://127.0.0.1:9-8'", "1 to 65535");
     assert_node_problem("bind: 'ipc://'", "a name must follow");
+    assert_node_problem("bind: 'ipc:///tmp/a b'", "no blanks");
+    assert_node_problem("attach: 'ipc:///tmp/ü'", "nothing but ASCII");
+    assert_node_problem("bind: 'ipc:///" DIGITS_97 "1234567890'",
+                        "at most 107 bytes");
     assert_node_problem("attach: 'tcp://127.0.0.1:1-9'", "for bind only");
     assert_node_problem("advertise: 'tcp://127.0.0.1:1-9'", "for bind only");
     assert_node_problem("bind: 'tcp://0.0.0.0:1'", "insecure: true");
@@ -336,6 +352,10 @@ TEST(other_transports_get_names)
     dir[sizeof dir - 1] = '\0';
     assert_fails(plan_endpoints_here(&plan, 3, "x", dir, &endpoints),
                  LS_ECONFIG);
+    plan_fini(&plan);
+    read_good(&plan, "job: j\n" FIVE /* nobody shows a secret */
+                     "world: {transport: ipc, dir: '/tmp/a b', "
+                     "insecure: true}\n");
     plan_fini(&plan);
     read_good(&plan, "job: j\n" FIVE "world: {transport: inproc}\n");
     assert_ok(plan_endpoints_here(&plan, 3, "x", NULL, &endpoints));

@@ -177,7 +177,8 @@ static int meet(struct hosted *hosted, const struct rank *rank,
         if (plan->nodes[i].host[0] != '\0' || plan->nodes[i].bind[0] != '\0' ||
             plan->nodes[i].advertise[0] != '\0' || plan->nodes[i].n_attach > 0)
             return LS_OK;
-    const int status = socket_folder_share(&hosted->sockets, plan_place(plan));
+    const int status =
+        socket_folder_share(&hosted->sockets, plan_place(plan), plan->job);
     if (status != LS_OK)
         return status;
     plan->world.transport = PLAN_IPC;

@@ -120,7 +120,7 @@ LS_MUST_USE LS_API int ls_checkpoints_prepare(ls_checkpoints *checkpoints,
 
 /* ---- phase 2: the manifest --------------------------------------------- */
 
-#define LS_CHECKPOINT_TEXT_MAX   64 /* of names, with the NUL */
+#define LS_CHECKPOINT_TEXT_MAX   65 /* of names, with the NUL */
 #define LS_CHECKPOINT_VALUES_MAX 256
 
 struct ls_checkpoint_metric {
