@@ -17,6 +17,9 @@ static const char *tcp_fault(const char *address, bool listen)
     const char *colon = strrchr(address, ':');
     if (colon == NULL || colon == address)
         return "expected tcp://HOST:PORT";
+    if (memchr(address, ':', (size_t)(colon - address)) != NULL &&
+        address[0] != '[')
+        return "an IPv6 address is in brackets, as in tcp://[::1]:21500";
     char *end;
     const long first = strtol(colon + 1, &end, 10);
     long last = first;
@@ -81,6 +84,12 @@ bool plan_endpoint_is_local(const char *endpoint)
             return true;
     }
     return false;
+}
+
+const char *plan_endpoint_everywhere(const char *endpoint)
+{
+    return strncmp(endpoint, "tcp://[", 7) == 0 ? "tcp://[::]"
+                                                : "tcp://0.0.0.0";
 }
 
 int plan_put_endpoint(char *to, const char *format, ...)
@@ -163,6 +172,7 @@ static int known_address(const struct plan *plan, const struct plan_node *node,
     if (node->advertise[0] != '\0')
         return plan_put_endpoint(out, "%s", node->advertise);
     const bool anywhere = strncmp(node->bind, "tcp://0.", 8) == 0 ||
+                          strncmp(node->bind, "tcp://[::]", 10) == 0 ||
                           strncmp(node->bind, "tcp://*", 7) == 0;
     if (node->bind[0] != '\0' && !anywhere &&
         plan_endpoint_fault(node->bind, false) == NULL)
@@ -255,7 +265,9 @@ static int put_host(const struct plan_node *node, struct plan_endpoints *out)
     if (status != LS_OK)
         return status;
     if (!plan_endpoint_is_local(out->advertise))
-        return plan_put_endpoint(out->bind, "tcp://0.0.0.0:%d", node->port);
+        return plan_put_endpoint(out->bind, "%s:%d",
+                                 plan_endpoint_everywhere(out->advertise),
+                                 node->port);
     return plan_put_endpoint(
         out->bind, "tcp://%s:%d",
         strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, node->port);

@@ -84,7 +84,8 @@ static int put_bind(struct plan_lease_place *out)
     const char *colon = strrchr(out->advertise, ':');
     if (plan_endpoint_is_local(out->advertise))
         return plan_put_endpoint(out->bind, "%s", out->advertise);
-    return plan_put_endpoint(out->bind, "tcp://0.0.0.0%s", colon);
+    return plan_put_endpoint(out->bind, "%s%s",
+                             plan_endpoint_everywhere(out->advertise), colon);
 }
 
 int plan_lease_place(const struct plan *plan, struct plan_lease_place *out)

@@ -179,6 +179,11 @@ static int read_host(struct plan *plan, const struct item *item,
                           "\"%s\" is not a host: write a name or an address, "
                           "without tcp:// and port",
                           host);
+    else if (strchr(host, ':') != NULL && host[0] != '[')
+        ls_config_problem(item->section, "host",
+                          "\"%s\": an IPv6 address is in brackets, as in "
+                          "\"[fd00::7]\", and has no port",
+                          host);
     if (node->bind[0] != '\0' || node->advertise[0] != '\0')
         ls_config_problem(item->section, "host",
                           "host stands for bind and advertise; give either");

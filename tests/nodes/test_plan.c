@@ -301,6 +301,9 @@ TEST(endpoints_are_checked)
                         "insecure: true");
     assert_node_problem("host: far", "insecure: true");
     assert_node_problem("host: 'tcp://far'", "is not a host");
+    assert_node_problem("host: 'fd00::7'", "in brackets");
+    assert_node_problem("host: 'far:21500'", "has no port");
+    assert_node_problem("bind: 'tcp://::1:21500'", "in brackets");
     assert_node_problem("host: 'x{hostname}'", "all of a host or none");
     assert_node_problem("host: localhost, bind: 'tcp://127.0.0.1:1'",
                         "give either");
@@ -392,6 +395,18 @@ TEST(hosts_are_for_nodes_that_run_alone)
     assert_ok(plan_endpoints_alone(&near, 1, &endpoints));
     assert_string_equal(endpoints.bind, "tcp://127.0.1.1:500");
     assert_string_equal(endpoints.attach[0], "tcp://localhost:500");
+    plan_fini(&near);
+    /* IPv6 listens at IPv6. */
+    read_good(&near, "plugin: p\nworld: {insecure: true, ports: 500-509}\n"
+                     "nodes:\n"
+                     "- {role: learner, host: '[fd00::7]'}\n"
+                     "- {role: collector, host: '[::1]'}\n");
+    assert_ok(plan_endpoints_alone(&near, 0, &endpoints));
+    assert_string_equal(endpoints.bind, "tcp://[::]:500");
+    assert_string_equal(endpoints.advertise, "tcp://[fd00::7]:500");
+    assert_ok(plan_endpoints_alone(&near, 1, &endpoints));
+    assert_string_equal(endpoints.bind, "tcp://[::1]:500");
+    assert_string_equal(endpoints.attach[0], "tcp://[fd00::7]:500");
     plan_fini(&near);
     /* One that is called as its machine is: others hear where from it. */
     char name[LS_ENDPOINT_MAX], expected[LS_ENDPOINT_MAX + 32];

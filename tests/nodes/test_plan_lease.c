@@ -71,6 +71,8 @@ TEST(where_is_known_from_the_file)
          "ipc:///run/x/lockstep-leases.ipc"},
         {REPLICAS "world: {transport: ipc}\n", "ipc:///tmp/lockstep-leases.ipc",
          "ipc:///tmp/lockstep-leases.ipc"},
+        {REPLICAS CURVE "world: {leases: 'tcp://[fd00::7]:77'}\n",
+         "tcp://[::]:77", "tcp://[fd00::7]:77"},
         {REPLICAS CURVE "world: {leases: 'tcp://red:77'}\n", "tcp://0.0.0.0:77",
          "tcp://red:77"},
         {"plugin: p\nnodes: [{role: learner, host: red},\n"

@@ -348,6 +348,8 @@ const char *plan_address_fault(const char *address);
 const char *plan_address_endpoint(const char *address);
 /* Whether an endpoint is reached from this machine only. */
 bool plan_endpoint_is_local(const char *endpoint);
+/* All interfaces of this host, as "tcp://HOST" of the same family. */
+const char *plan_endpoint_everywhere(const char *endpoint);
 
 /* Print it: a table for people, or one JSON object. Errors: LS_ENOMEM. */
 LS_MUST_USE int plan_print(const struct plan *plan, bool json);
