@@ -296,6 +296,9 @@ END
     refused 2 "--metric or --least without the epoch best does nothing here" show x 3 --least
     refused 2 "name epochs by their numbers; --best K removes all but the best K" rm x best
     refused 78 "nothing: there is no such folder" ls nothing
+    "$LOCKSTEP" run "$SOURCE_DIR/configs/service.yaml" \
+        --set coordinator.iterations=1 >out.txt
+    refused 78 "one with a coordinator has a journal instead" ls out/service/1
     run "$LOCKSTEP" help checkpoint
     [ "$status" -eq 0 ]
     says "lockstep checkpoint rm out/cartpole/latest --keep-last 3 --best 1"

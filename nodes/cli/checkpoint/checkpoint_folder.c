@@ -44,8 +44,9 @@ static int find_path(struct checkpoint_folder *folder, const char *path)
         return status;
     if (is_run)
         return ls_error(LS_ENOENT,
-                        "%s: the run has saved no checkpoint: is "
-                        "`checkpoint:` in its configuration turned off?",
+                        "%s: the run has saved no checkpoint: one in step "
+                        "does so before its first iteration, one with a "
+                        "coordinator has a journal instead",
                         path);
     (void)snprintf(folder->path, sizeof folder->path, "%s", path);
     return LS_OK; /* it is shorter than what was tried above */
