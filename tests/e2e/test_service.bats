@@ -49,6 +49,13 @@ busy_learner() {
     ! cmp -s log.1 log.3
 }
 
+@test "a job that ends as an evaluation is due has nothing to warn of" {
+    run --separate-stderr "$LOCKSTEP" run "$SOURCE_DIR/configs/service.yaml" \
+        --as sim --set coordinator.iterations=1
+    [ "$status" -eq 0 ]
+    [[ $stderr != *"is not kept as"* ]]
+}
+
 @test "data and policies in files" {
     begin --set coordinator.data.store=files
     [ -n "$(ls -A out/job/latest/policy)" ]

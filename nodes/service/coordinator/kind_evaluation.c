@@ -98,8 +98,9 @@ int fsm_snapshot_done(fsm *self, int64_t now, const char *name, int status)
         return self->status;
     self->snapshot.number = 0;
     if (status != LS_OK || self->end.begun) {
-        fsm_say(self, LS_LOG_WARN, "the policy is not kept as %s: %s", name,
-                ls_status_sentence(status));
+        if (status != LS_OK)
+            fsm_say(self, LS_LOG_WARN, "the policy is not kept as %s: %s", name,
+                    ls_status_sentence(status));
         scheduler_freed(&self->scheduler, self->snapshot.use, true, now);
         if (status == LS_OK)
             fsm_drop(self, name);
