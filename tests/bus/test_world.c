@@ -123,6 +123,26 @@ TEST(names_may_be_of_any_length)
          0);
 }
 
+/* The first node's own address, as the others have it. */
+static void attach_all_alike(struct ls_node_options *options, size_t index)
+{
+    static const char *attach;
+    if (index > 0)
+        return;
+    attach = options->bind;
+    options->attach = &attach;
+    options->n_attach = 1;
+}
+
+TEST(the_hub_of_a_star_may_be_given_its_own_address)
+{
+    form((struct world_plan){.n = 3,
+                             .transport = "ipc",
+                             .topology = LS_TOPOLOGY_STAR,
+                             .tune = attach_all_alike},
+         1);
+}
+
 static void crowd_options(struct ls_node_options *options, size_t index)
 {
     (void)index;

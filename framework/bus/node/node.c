@@ -179,6 +179,18 @@ static void init_world(ls_node *node)
                     &world_ops, node);
 }
 
+/* A list that all nodes are given alike may have the hub's own address. */
+static bool attaches_to_others(const ls_node *node)
+{
+    for (size_t i = 0; i < node->join.n_attach; i++) {
+        const char *endpoint = node->join.attach[i].endpoint;
+        if (strcmp(endpoint, node->me.bind) != 0 &&
+            strcmp(endpoint, node->me.endpoint) != 0)
+            return true;
+    }
+    return false;
+}
+
 static bool copy_options(ls_node *node, const struct ls_node_options *o)
 {
     node->options = *o;
@@ -193,7 +205,6 @@ static bool copy_options(ls_node *node, const struct ls_node_options *o)
     snprintf(node->me.endpoint, sizeof node->me.endpoint, "%s",
              o->advertise != NULL ? o->advertise : "");
     node->me.job_hash = wire_job_hash(node->me.job);
-    node->me.hub = o->topology == LS_TOPOLOGY_STAR && o->n_attach == 0;
     node->security = o->security;
     if (node->security != NULL)
         credentials_hold(node->security, true);
@@ -202,6 +213,8 @@ static bool copy_options(ls_node *node, const struct ls_node_options *o)
     bool ok = node->join.attach != NULL;
     for (size_t i = 0; i < o->n_attach && ok; i++)
         (void)read_attach(o->attach[i], &node->join.attach[i]);
+    node->me.hub =
+        o->topology == LS_TOPOLOGY_STAR && ok && !attaches_to_others(node);
     if (o->members != NULL && ok) {
         node->join.members = calloc(o->world_size, sizeof *node->join.members);
         ok = node->join.members != NULL;

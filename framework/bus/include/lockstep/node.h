@@ -39,7 +39,8 @@ enum ls_topology {
     LS_TOPOLOGY_MESH, /* every node is attached to every other; the address of
                        * one member is enough to find them all */
     LS_TOPOLOGY_STAR, /* leaves attach only to the hub, which relays. The hub is
-                       * the node with nothing to attach to */
+                       * the node with nothing to attach to but its own
+                       * address, as it binds or advertises it */
     LS_TOPOLOGY_ALONE /* attached only to the nodes given in `attach`, and to
                        * those that attach to it */
 };
