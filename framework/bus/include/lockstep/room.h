@@ -47,7 +47,8 @@ typedef struct ls_room_buffer ls_room_buffer;
 typedef struct ls_room_store ls_room_store;
 
 #define LS_ROOM_MEMBERS_MAX 64
-/* The longest name of a room, and of an operation, without the NUL. */
+/* The longest name of a room, and of an operation, without the NUL. A longer
+ * one of an operation is cut. */
 #define LS_ROOM_NAME_MAX 47
 
 struct ls_room_options {
