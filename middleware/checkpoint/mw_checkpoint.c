@@ -462,13 +462,14 @@ static int listen(ls_checkpoint_step *self)
     if (status == LS_OK && self->node != NULL)
         status = ls_node_on_member(self->node, on_member, self);
     if (status == LS_OK && self->options.calls != NULL)
-        status = ls_rpc_serve(self->options.calls, self->asker.name,
-                              LS_CALL_ANYONE, step_on_request, self);
-    if (status == LS_OK && self->options.calls != NULL)
         status = lane_begin(&self->lane, "checkpoint");
     if (status == LS_OK && self->options.on_signal && real)
         status = ls_signal_watch_each(&self->signals, &(int){SIGUSR2}, 1,
                                       on_signal, self);
+    /* Last: what is served once is served until the calls are closed. */
+    if (status == LS_OK && self->options.calls != NULL)
+        status = ls_rpc_serve(self->options.calls, self->asker.name,
+                              LS_CALL_ANYONE, step_on_request, self);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "runtime_ops.h"
 #include "step_world.h"
 
 static void tune_nothing(struct site *site)
@@ -911,6 +912,39 @@ TEST(a_step_needs_calls_and_a_name_there)
     step.name = "another";
     assert_ok(ls_task_use(task, ls_mw_checkpoint(task, &step)));
     assert_ok(ls_rpc_close(&calls));
+    assert_ok(ls_task_destroy(&task));
+    assert_ok(ls_node_destroy(&node));
+}
+
+static int refuse_thread(ls_runtime *runtime, ls_thread **out, const char *name,
+                         void (*fn)(void *arg), void *arg)
+{
+    if (strcmp(name, "checkpoint") == 0)
+        return ls_error(LS_EAGAIN, "no thread");
+    return ls_runtime_threads()->ops->thread_spawn(runtime, out, name, fn, arg);
+}
+
+/* Its calls would reach what is no more. */
+TEST(a_step_that_cannot_be_made_serves_nothing)
+{
+    struct ls_runtime_ops ops = *ls_runtime_threads()->ops;
+    ls_runtime runtime = {.ops = &ops};
+    struct ls_node_options options;
+    struct ls_checkpoint_step_options step = {.folder = "/tmp/x"};
+    ls_node *node = NULL;
+    ls_task *task = NULL;
+    (void)state;
+    ls_node_options_init(&options);
+    options.bind = "inproc://checkpoint-step-without-thread";
+    options.runtime = &runtime;
+    assert_ok(ls_node_create(&node, &options));
+    assert_ok(ls_rpc_open(&step.calls, node, NULL));
+    assert_ok(ls_task_create(&task, &(struct ls_task_options){.node = node}));
+    ops.thread_spawn = refuse_thread;
+    assert_fails(ls_task_use(task, ls_mw_checkpoint(task, &step)), LS_EAGAIN);
+    ops.thread_spawn = ls_runtime_threads()->ops->thread_spawn;
+    assert_ok(ls_task_use(task, ls_mw_checkpoint(task, &step)));
+    assert_ok(ls_rpc_close(&step.calls));
     assert_ok(ls_task_destroy(&task));
     assert_ok(ls_node_destroy(&node));
 }
