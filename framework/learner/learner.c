@@ -191,8 +191,10 @@ int ls_learner_create(ls_learner **out, ls_runtime *runtime,
     }
     status = learner_spawn(learner);
     if (status != LS_OK) {
+        struct ls_failure failure;
+        ls_failure_keep(&failure, status);
         ls_learner_destroy(&learner);
-        return status;
+        return ls_failure_return(&failure);
     }
     *out = learner;
     return LS_OK;

@@ -1,4 +1,5 @@
 #include "fixture.h"
+#include "runtime_ops.h"
 #include "test.h"
 
 /* ---- the end ----------------------------------------------------------- */
@@ -273,4 +274,30 @@ TEST(a_batch_must_be_shared_evenly_by_the_devices)
                    "4 devices: choose a multiple of 4");
     options.batch_size = 8;
     end(start(options));
+}
+
+/* ---- without threads --------------------------------------------------- */
+
+static int refuse_thread(ls_runtime *of, ls_thread **out, const char *name,
+                         void (*fn)(void *arg), void *arg)
+{
+    (void)fn;
+    (void)arg;
+    (void)of;
+    *out = NULL;
+    return ls_error(LS_EAGAIN, "no thread %s", name);
+}
+
+TEST(one_without_a_thread_says_so)
+{
+    struct ls_runtime_ops ops = *runtime->ops;
+    ls_runtime short_of_threads = {.ops = &ops};
+    const struct ls_learner_options options = {.ops = &trainer_ops,
+                                               .self = &trainer};
+    ls_learner *learner;
+    ops.thread_spawn = refuse_thread;
+    assert_fails(ls_learner_create(&learner, &short_of_threads, &options),
+                 LS_EAGAIN);
+    assert_error_is("no thread learn");
+    assert_null(learner);
 }
