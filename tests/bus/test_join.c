@@ -209,6 +209,21 @@ TEST(an_address_in_another_spelling_is_named_in_both)
     assert_int_equal(rmdir(folder), 0);
 }
 
+TEST(who_is_denied_hears_that_it_may_be_its_address)
+{
+    struct ls_node_options options = usual(1), second = usual(2);
+    assert_ok(ls_security_none(&options.security));
+    assert_ok(ls_security_deny(options.security, "127.0.0.1"));
+    options.bind = second.bind = "tcp://127.0.0.1:*";
+    ls_node *node = started(&options);
+    second.insecure = true;
+    second.world_size = 2;
+    assert_fails(start_with(&second, ls_node_endpoint(node)), LS_EMISMATCH);
+    assert_error_has("or does not allow this node's address");
+    ls_node_destroy(&node);
+    ls_security_destroy(&options.security);
+}
+
 /* ---- out of order ------------------------------------------------------ */
 
 TEST(starting_twice_is_refused)

@@ -76,7 +76,8 @@ bool transport_zmq_explain(transport *base, const char *endpoint, bool known,
         snprintf(text, size,
                  "it does not let this node in: it is of another job, or has "
                  "another secret or other keys, or another address than "
-                 "the one that was dialled; it logs which");
+                 "the one that was dialled, or does not allow this node's "
+                 "address; it logs which");
         return true;
     case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
     case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
