@@ -24,9 +24,10 @@ struct member {
     const struct plan_barrier *plan;  /* borrow */
     const struct member_watch *watch; /* borrow; may be NULL */
     ls_task *task;                    /* borrow */
-    ls_barrier *barrier;              /* own, until the task releases it */
-    ls_window *times;                 /* own; ns */
-    struct ls_rng chance;             /* of the pauses */
+    uint32_t id;          /* of the node; for a debugger: docs/debugging.md */
+    ls_barrier *barrier;  /* own, until the task releases it */
+    ls_window *times;     /* own; ns */
+    struct ls_rng chance; /* of the pauses */
     int64_t epochs, failures;
     uint64_t emitted; /* events */
 };
@@ -207,6 +208,7 @@ struct ls_middleware member_step(struct member *self, ls_task *task)
     struct ls_middleware made = {
         .name = "keep step", .fn = keep_step, .self = self, .release = release};
     self->task = task;
+    self->id = ls_node_id(ls_task_node(task));
     ls_rng_seed(&self->chance, ls_entropy(ls_task_runtime(task)), 0);
     made.status = ls_barrier_create(
         &self->barrier, ls_task_node(task),
