@@ -11,6 +11,18 @@
 
 #include "lockstep/status.h"
 
+/* One more behind `used` bytes of them. Returns what all of them need, without
+ * the NUL. */
+static inline size_t LS_PRINTF(4, 0)
+    text_piece(char *at, size_t size, size_t used, const char *format,
+               va_list arguments)
+{
+    const size_t left = used < size ? size - used : 0;
+    const int n =
+        vsnprintf(left > 0 ? at + used : NULL, left, format, arguments);
+    return used + (n > 0 ? (size_t)n : 0);
+}
+
 /* Of a fixed size; it counts on when it is full. */
 struct text {
     char *at;
@@ -21,19 +33,17 @@ struct text {
 static inline void LS_PRINTF(2, 3)
     text_add(struct text *text, const char *format, ...)
 {
-    const size_t left = text->used < text->size ? text->size - text->used : 0;
     va_list arguments;
     va_start(arguments, format);
-    const int n = vsnprintf(left > 0 ? text->at + text->used : NULL, left,
-                            format, arguments);
+    text->used =
+        text_piece(text->at, text->size, text->used, format, arguments);
     va_end(arguments);
-    text->used += n > 0 ? (size_t)n : 0;
 }
 
 /* The text of an error. */
 struct line {
     char text[LS_ERROR_TEXT_MAX];
-    size_t size;
+    size_t size; /* what all of it needs */
 };
 
 static inline void LS_PRINTF(2, 3)
@@ -41,12 +51,9 @@ static inline void LS_PRINTF(2, 3)
 {
     va_list arguments;
     va_start(arguments, format);
-    const int n = vsnprintf(line->text + line->size,
-                            sizeof line->text - line->size, format, arguments);
+    line->size = text_piece(line->text, sizeof line->text, line->size, format,
+                            arguments);
     va_end(arguments);
-    line->size += n > 0 ? (size_t)n : 0;
-    if (line->size >= sizeof line->text)
-        line->size = sizeof line->text - 1;
 }
 
 #endif
