@@ -173,16 +173,23 @@ static int read_refresh(struct options *out, const struct option_spec *spec,
                           spec->name, text);
 }
 
+static int check_repeats(const char *name, size_t n)
+{
+    return n < OPTIONS_REPEATS_MAX
+               ? LS_OK
+               : ls_error(LS_EINVAL, "%s: at most %d of them", name,
+                          OPTIONS_REPEATS_MAX);
+}
+
 static int add_id(struct options *out, const char *text, uint32_t id)
 {
     for (size_t i = 0; i < out->n_ids; i++)
         if (out->ids[i] == id)
             return ls_error(LS_EINVAL, "--id %s: it is given twice", text);
-    if (out->n_ids == OPTIONS_REPEATS_MAX)
-        return ls_error(LS_EINVAL, "--id: at most %d of them",
-                        OPTIONS_REPEATS_MAX);
-    out->ids[out->n_ids++] = id;
-    return LS_OK;
+    const int status = check_repeats("--id", out->n_ids);
+    if (status == LS_OK)
+        out->ids[out->n_ids++] = id;
+    return status;
 }
 
 static int read_id(struct options *out, const struct option_spec *spec,
@@ -199,9 +206,9 @@ static int read_id(struct options *out, const struct option_spec *spec,
 
 static int add_set(struct options *out, const char *path, const char *value)
 {
-    if (out->n_sets == OPTIONS_REPEATS_MAX)
-        return ls_error(LS_EINVAL, "--set: at most %d of them",
-                        OPTIONS_REPEATS_MAX);
+    const int status = check_repeats("--set", out->n_sets);
+    if (status != LS_OK)
+        return status;
     out->sets[out->n_sets].path = path;
     out->sets[out->n_sets++].value = value;
     return LS_OK;
@@ -233,12 +240,10 @@ static int read_nodes(struct options *out, const struct option_spec *spec,
 static int read_attach(struct options *out, const struct option_spec *spec,
                        char *text)
 {
-    (void)spec;
-    if (out->n_attach == OPTIONS_REPEATS_MAX)
-        return ls_error(LS_EINVAL, "--attach: at most %d of them",
-                        OPTIONS_REPEATS_MAX);
-    out->attach[out->n_attach++] = text;
-    return LS_OK;
+    const int status = check_repeats(spec->name, out->n_attach);
+    if (status == LS_OK)
+        out->attach[out->n_attach++] = text;
+    return status;
 }
 
 static int read_as(struct options *out, const struct option_spec *spec,
