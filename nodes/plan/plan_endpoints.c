@@ -122,15 +122,19 @@ static int default_bind(const struct plan *plan, const struct plan_node *node,
                              plan->world.first_port, plan->world.last_port);
 }
 
+bool plan_is_visible(const char *text)
+{
+    while (*text > ' ' && *text <= '~')
+        text++;
+    return *text == '\0';
+}
+
 const char *plan_password_fault(const struct plan *plan, const char *endpoint)
 {
-    if (plan->security.mode != LS_SECURITY_PLAIN)
-        return NULL;
-    while (*endpoint > ' ' && *endpoint <= '~')
-        endpoint++;
-    return *endpoint == '\0' ? NULL
-                             : "an address has no blanks, and nothing but "
-                               "ASCII, where nodes show a secret";
+    return plan->security.mode != LS_SECURITY_PLAIN || plan_is_visible(endpoint)
+               ? NULL
+               : "an address has no blanks, and nothing but ASCII, where nodes "
+                 "show a secret";
 }
 
 void plan_check_dir(const struct plan *plan, ls_config_section *world)

@@ -10,6 +10,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "plan.h"
+
 /* Where a folder of this form can be, with sockets of a job in it: their
  * addresses have room for 107 bytes in all, and nothing in them but visible
  * ASCII. */
@@ -22,10 +24,8 @@ static const char *root_folder(const char *folder, const char *job)
                 sizeof "/-4294967295.ipc" >
             sizeof address->sun_path)
         return "/tmp";
-    for (const char *at = root; *at != '\0'; at++)
-        if (*at <= ' ' || *at > '~')
-            return "/tmp";
-    return access(root, W_OK | X_OK) == 0 ? root : "/tmp";
+    return plan_is_visible(root) && access(root, W_OK | X_OK) == 0 ? root
+                                                                   : "/tmp";
 }
 
 static int not_made(int failed, const char *path)

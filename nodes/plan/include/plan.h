@@ -340,7 +340,9 @@ LS_MUST_USE int plan_put_endpoint(char *to, const char *format, ...)
 /* What is wrong with the form of an endpoint, in words for a message; NULL:
  * nothing. listen: it is for bind, so a range of ports is fine. */
 const char *plan_endpoint_fault(const char *endpoint, bool listen);
-/* The same of what a password may have in it, if nodes show one. */
+/* Whether all of it is visible ASCII: an address in a password is. */
+bool plan_is_visible(const char *text);
+/* What is wrong with an endpoint in a password, if nodes show one. */
 const char *plan_password_fault(const struct plan *plan, const char *endpoint);
 /* The form of one that is attached to, which may begin with an id. */
 const char *plan_address_fault(const char *address);
