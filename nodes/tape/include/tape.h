@@ -76,15 +76,17 @@ LS_MUST_USE int tape_claim(ls_file **out, const char *path);
 /* As the run begins: remove parts of an earlier one, and write what is known of
  * this one, a recording of nothing, to "run.lsrec.head": the parts can be put
  * together by it, if nobody is left to do so.
- * Errors: LS_EEXIST another file has that name; LS_EIO, LS_ENOMEM. */
+ * Errors: LS_EEXIST another file has that name; LS_EIO, LS_ENOMEM, LS_ELIMIT.
+ */
 LS_MUST_USE int tape_begin(const char *path, struct tape_about *about);
 /* Put the parts together, and remove them. about: `bytes` and `whole` of its
  * nodes are filled in; a part that is not there counts as empty.
  * Errors: LS_EIO, LS_ENOMEM, LS_ELIMIT; the parts stay. */
 LS_MUST_USE int tape_join(const char *path, struct tape_about *about);
 /* The same for a run that nobody has ended: its process was killed, or found no
- * room. It is none that was done. Errors: those of tape_join() and tape_open();
- * LS_ENOENT there is no such run; LS_EAGAIN it is being recorded still. */
+ * room. It is none that was done. Errors: LS_ENOENT there is no such run; those
+ * of tape_claim(), LS_EAGAIN as long as it is being recorded, tape_open() and
+ * tape_join(). */
 LS_MUST_USE int tape_join_left(const char *path);
 /* Remove the parts, and what is known of the run. */
 void tape_clean(const char *path, const struct tape_about *about);
