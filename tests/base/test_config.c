@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "lockstep/config.h"
+#include "sanitized.h"
 #include "test.h"
 
 static ls_config *parse(const char *text)
@@ -482,6 +484,37 @@ TEST(a_section_is_written_as_one_value)
     assert_string_equal(text, "[{\"b\":1,\"c\":[\"x\"]},{},{}]");
     ls_document_destroy(&document);
     ls_writer_destroy(&writer);
+    ls_config_destroy(&config);
+}
+
+/* A key that there is no memory for is forgotten; those before it stay. */
+TEST(without_memory_for_one_key_the_others_are_known)
+{
+    if (SANITIZED)
+        skip(); /* they need the address space themselves */
+    const size_t size = 64u << 20;
+    char *const huge = malloc(size);
+    struct rlimit before;
+    assert_non_null(huge);
+    memset(huge, 'k', size - 1);
+    huge[size - 1] = '\0';
+    ls_config *config = parse("first: 1\nsecond: 2\nthird: 3\nfourth: 4\n");
+    ls_config_section *const root = ls_config_root(config);
+    assert_true(ls_config_has(root, "first"));
+    assert_true(ls_config_has(root, "second"));
+    assert_true(ls_config_has(root, "third"));
+    assert_true(ls_config_has(root, "fourth"));
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
+    const bool has = ls_config_has(root, huge);
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    assert_false(has);
+    free(huge);
+    assert_false(ls_config_has(root, "fifth"));
+    assert_false(ls_config_has(root, "sixth"));
+    assert_fails(ls_config_finish(config), LS_ENOMEM);
+    assert_string_equal(ls_config_report(config), "");
     ls_config_destroy(&config);
 }
 

@@ -115,6 +115,48 @@ TEST(who_is_in_a_call_is_told_and_waited_for_until_a_deadline)
     destroy(&called);
 }
 
+static void hold_the_last(void *self, size_t member)
+{
+    struct called *called = self;
+    if (member == 2)
+        pass_gate(&called->gate);
+}
+
+/* A join gives up when one of the two has ended. */
+static void destroy_half(void *arg)
+{
+    bool *const ended = arg;
+    char lines[16384];
+    struct called called = {.crew = NULL};
+    ls_thread *caller = NULL;
+    ls_runtime *const runtime = ls_runtime_current();
+    init_gate(&called.gate, runtime);
+    assert_ok(ls_crew_create(&called.crew, runtime, 3, "crew", hold_the_last,
+                             &called));
+    spawn(runtime, &caller, run_it, &called);
+    await_waiting(&called.gate, 1);
+    ls_crew_dismiss(called.crew);
+    assert_int_equal(ls_crew_join(called.crew, ls_now(runtime) + LS_NS_PER_S),
+                     LS_ETIMEDOUT);
+    open_gate(&called.gate);
+    join(&caller);
+    ls_crew_destroy(&called.crew);
+    read_lines(ls_simulation_of(runtime), lines, sizeof lines);
+    *ended = strstr(lines, "/crew-2 ends") != NULL;
+    fini_gate(&called.gate);
+}
+
+TEST(who_destroys_it_waits_for_those_that_a_join_has_left)
+{
+    for (uint64_t seed = 1; seed <= 500; seed++) {
+        bool ended = false;
+        ls_simulation *simulation = simulate(seed);
+        run(simulation, destroy_half, &ended);
+        assert_true(ended);
+        ls_simulation_destroy(&simulation);
+    }
+}
+
 TEST(who_destroys_it_dismisses_it)
 {
     struct called called;

@@ -198,6 +198,22 @@ TEST(a_field_that_is_refused_stays_as_it_was)
     ls_record_clear(&all_record, &out);
 }
 
+TEST(bytes_are_set_to_what_was_written)
+{
+    struct ls_bytes bytes = {NULL, 0};
+    ls_writer *writer = NULL;
+    assert_ok(ls_writer_create(&writer));
+    ls_write_int(writer, 7);
+    assert_ok(ls_bytes_set_written(&bytes, writer));
+    ls_writer_clear(writer);
+    ls_write_map(writer, 1);
+    assert_fails(ls_bytes_set_written(&bytes, writer), LS_ESTATE);
+    ls_writer_destroy(&writer);
+    assert_int_equal(bytes.size, 1);
+    assert_memory_equal(bytes.data, "\x07", 1);
+    ls_bytes_clear(&bytes);
+}
+
 TEST(a_field_has_the_size_of_its_type)
 {
     static const struct ls_field none = {.type = (enum ls_field_type)99};

@@ -1,13 +1,17 @@
 /* Signals as calls on a thread. SIGUSR1 and SIGUSR2 stand for those that end a
  * program, so that a mistake here does not end whoever runs the tests. */
+#define _GNU_SOURCE /* gettid */
 #include "lockstep/signal.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -214,6 +218,90 @@ TEST(a_watch_is_not_inherited)
     assert_int_equal(ear_wait(&ear, 1), SIGUSR1);
     ls_signal_unwatch(&watch);
     ear_fini(&ear);
+}
+
+/* One who takes its watch away while that is called. */
+struct leaver {
+    ls_signals *watch;
+    ls_mutex held; /* by who waits to fork: the call does not return */
+    atomic_bool called;
+    atomic_int thread;
+};
+
+static void be_held(void *self, int number)
+{
+    struct leaver *leaver = self;
+    (void)number;
+    atomic_store(&leaver->called, true);
+    ls_mutex_lock(&leaver->held);
+    ls_mutex_unlock(&leaver->held);
+}
+
+static void leave(void *self)
+{
+    struct leaver *leaver = self;
+    atomic_store(&leaver->thread, gettid());
+    ls_signal_unwatch(&leaver->watch);
+}
+
+static char state_of(int thread)
+{
+    char path[64], state = '?';
+    (void)snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
+    (void)fclose(file);
+    return state;
+}
+
+/* What it waits for then is the end of the call. */
+static void await_leaver(const struct leaver *leaver)
+{
+    while (atomic_load(&leaver->thread) == 0 ||
+           state_of(atomic_load(&leaver->thread)) != 'S')
+        (void)sched_yield();
+}
+
+static int watch_in_a_child(void)
+{
+    struct ear ear;
+    ls_signals *own = NULL;
+    const int wanted[] = {SIGUSR1};
+    alarm(10);
+    ear_init(&ear);
+    if (ls_signal_watch(&own, wanted, 1, hear, &ear) != LS_OK)
+        return 1;
+    ls_signal_unwatch(&own);
+    return 0;
+}
+
+TEST(a_child_can_watch_whatever_its_parent_was_at)
+{
+    if (SANITIZED)
+        skip(); /* they start no threads in such a child */
+    struct leaver leaver = {.watch = NULL};
+    ls_thread *thread = NULL;
+    const int wanted[] = {SIGUSR2};
+    int how = -1;
+    assert_ok(ls_mutex_init(&leaver.held, ls_runtime_threads()));
+    assert_ok(ls_signal_watch(&leaver.watch, wanted, 1, be_held, &leaver));
+    ls_mutex_lock(&leaver.held);
+    kill(getpid(), SIGUSR2);
+    while (!atomic_load(&leaver.called))
+        (void)sched_yield();
+    assert_ok(ls_thread_spawn(ls_runtime_threads(), &thread, "leaver", leave,
+                              &leaver));
+    await_leaver(&leaver);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(watch_in_a_child());
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_int_equal(how, 0);
+    ls_mutex_unlock(&leaver.held);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    ls_mutex_fini(&leaver.held);
 }
 
 TEST(unwatch_takes_nothing)

@@ -51,6 +51,14 @@ int ls_bytes_set(struct ls_bytes *field, const void *data, size_t size)
     return LS_OK;
 }
 
+int ls_bytes_set_written(struct ls_bytes *field, ls_writer *writer)
+{
+    const void *data;
+    size_t size;
+    const int status = ls_writer_bytes(writer, &data, &size);
+    return status == LS_OK ? ls_bytes_set(field, data, size) : status;
+}
+
 static void *list_grown(void *list, size_t n, size_t item_size)
 {
     if ((n & (n - 1)) != 0)

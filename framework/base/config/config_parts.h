@@ -118,17 +118,20 @@ struct ls_config {
 void *ls_config_allocate(ls_config *config, size_t size);
 /* The `size` bytes and a NUL. */
 const char *ls_config_copy(ls_config *config, const char *text, size_t size);
-/* Room for one more in an array of `n` elements; the array, perhaps moved. */
+/* Room for one more in an array of `n` elements; the array, perhaps moved: keep
+ * it, since its capacity has changed. NULL: no memory, and nothing has. */
 void *ls_config_grow(ls_config *config, void *array, size_t n, size_t *capacity,
                      size_t element_size);
 void ls_config_free_blocks(ls_config *config);
 
 int ls_config_no_memory(void); /* LS_ENOMEM */
-/* Errors: LS_ELIMIT over LS_CONFIG_VALUES_MAX; LS_ENOMEM. */
+/* Errors: LS_ECONFIG over LS_CONFIG_VALUES_MAX; LS_ENOMEM. */
 LS_MUST_USE int ls_config_new_node(ls_config *config,
                                    const struct config_place *place,
                                    enum config_kind kind,
                                    struct config_node **out);
+/* All of it, for an alias. depth: at which it will stand.
+ * Errors: as above; LS_ECONFIG also: nested too deep. */
 LS_MUST_USE int ls_config_copy_node(ls_config *config,
                                     const struct config_node *node,
                                     const struct config_place *alias,
@@ -163,7 +166,7 @@ LS_MUST_USE int ls_config_check_text(const struct config_source *source);
 /* config_yaml.c */
 
 /* Read a source; *out is NULL when there is nothing in it.
- * Errors: LS_ECONFIG, LS_ELIMIT, LS_ENOMEM. */
+ * Errors: LS_ECONFIG, LS_ENOMEM. */
 LS_MUST_USE int ls_config_read_yaml(ls_config *config,
                                     const struct config_source *source,
                                     struct config_node **out);

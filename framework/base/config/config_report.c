@@ -171,11 +171,13 @@ static void keep_problem(ls_config *config, const struct config_place *place,
         config->n_more_problems++;
         return;
     }
-    struct config_problem *const problems =
-        ls_config_grow(config, config->problems, config->n_problems,
-                       &config->problems_capacity, sizeof *problems);
     const char *const copy = ls_config_copy(config, text, strlen(text));
-    if (problems == NULL || copy == NULL)
+    struct config_problem *const problems =
+        copy == NULL
+            ? NULL
+            : ls_config_grow(config, config->problems, config->n_problems,
+                             &config->problems_capacity, sizeof *problems);
+    if (problems == NULL)
         return;
     config->problems = problems;
     problems[config->n_problems] = (struct config_problem){

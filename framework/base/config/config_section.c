@@ -61,11 +61,12 @@ static void note_asked(ls_config_section *section, const char *key)
     if (is_asked(section, key))
         return;
     ls_config *const config = section->config;
-    const char **const asked =
-        ls_config_grow(config, section->asked, section->n_asked,
-                       &section->asked_capacity, sizeof(*asked));
     const char *const copy = ls_config_copy(config, key, strlen(key));
-    if (asked == NULL || copy == NULL)
+    const char **const asked =
+        copy == NULL ? NULL
+                     : ls_config_grow(config, section->asked, section->n_asked,
+                                      &section->asked_capacity, sizeof(*asked));
+    if (asked == NULL)
         return;
     section->asked = asked;
     asked[section->n_asked++] = copy;

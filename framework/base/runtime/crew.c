@@ -141,12 +141,21 @@ int ls_crew_join(ls_crew *crew, int64_t deadline)
     return status;
 }
 
+/* A join that gave up may have joined some of them. */
+static bool has_threads(const ls_crew *crew)
+{
+    bool has = false;
+    for (size_t i = 1; i < crew->n; i++)
+        has = has || crew->members[i].thread != NULL;
+    return has;
+}
+
 void ls_crew_destroy(ls_crew **crew)
 {
     if (crew == NULL || *crew == NULL)
         return;
     /* Without a thread maybe without a mutex. */
-    if ((*crew)->n > 1 && (*crew)->members[1].thread != NULL) {
+    if (has_threads(*crew)) {
         ls_crew_dismiss(*crew);
         const int status = ls_crew_join(*crew, LS_FOREVER);
         assert(status == LS_OK);

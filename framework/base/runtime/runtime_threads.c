@@ -50,6 +50,7 @@ struct os_thread {
     void (*fn)(void *arg);
     void *arg;
     char name[NAME_BYTES];
+    struct thread_state state; /* the thread's, while it runs */
 };
 
 /* The thread that runs here; NULL on one that was not spawned by us. */
@@ -192,7 +193,7 @@ static void *thread_main(void *argument)
     current = thread;
     /* Only for people's eyes: a system without names goes on without. */
     (void)pthread_setname_np(pthread_self(), thread->name);
-    thread_state()->name = thread->name;
+    ls_thread_state_now = &thread->state;
 
     thread->fn(thread->arg);
 
@@ -229,6 +230,8 @@ static struct os_thread *new_thread(ls_runtime *runtime, const char *name,
     thread->fn = fn;
     thread->arg = arg;
     memcpy(thread->name, name, strnlen(name, NAME_BYTES - 1));
+    thread->state.node = -1;
+    thread->state.name = thread->name;
     return thread;
 }
 

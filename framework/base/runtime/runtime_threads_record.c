@@ -1,6 +1,7 @@
-/* The record of a thread of the system: made when it is first asked for, freed
- * when the thread ends. It is not a thread-local variable, since a library that
- * dlopen() loads has room for some hundred bytes of those. */
+/* The record of a thread that was not spawned by the runtime: made when it is
+ * first asked for, freed when the thread ends. It is not a thread-local
+ * variable, since a library that dlopen() loads has room for some hundred bytes
+ * of those. */
 #include <pthread.h>
 #include <stdlib.h>
 

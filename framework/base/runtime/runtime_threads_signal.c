@@ -45,7 +45,6 @@ static pthread_mutex_t change = PTHREAD_MUTEX_INITIALIZER;
 static ls_signals *watches; /* changed under `change` without a listener */
 static pthread_t listener;
 static bool listening;
-static unsigned forks; /* of these */
 
 /* What the watches of this thread did to its mask. */
 static _Thread_local struct {
@@ -109,15 +108,18 @@ static void *listen_to_all(void *unused)
     return NULL;
 }
 
-/* The child of a fork has no listener, and none of the watches is its own.
- * Under `change`, as the next two. */
+/* The child of a fork has no listener, and none of the watches is its own. Nor
+ * is a lock, which a thread may have that is no more. */
 static void forget_parents(void)
 {
-    if (!ls_forked_since(forks))
-        return;
-    forks = ls_forks_now();
+    change = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     watches = NULL;
     listening = false;
+}
+
+static void mind_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, forget_parents);
 }
 
 static int listener_start(void)
@@ -204,6 +206,8 @@ static int watch_for(ls_signals **out, const int *signals, size_t n,
     int status = set_fill(&wanted, signals, n);
     if (status != LS_OK)
         return status;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, mind_forks);
     ls_signals *watch = calloc(1, sizeof *watch);
     if (watch == NULL)
         return ls_error(LS_ENOMEM, "signals: no memory for a watch");
@@ -215,7 +219,6 @@ static int watch_for(ls_signals **out, const int *signals, size_t n,
     mask_take(&wanted);
 
     pthread_mutex_lock(&change);
-    forget_parents();
     listener_stop();
     watch->next = watches;
     watches = watch;

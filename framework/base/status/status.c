@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text_cut.h"
 #include "thread_state.h"
 #include "utf8.h"
 
@@ -48,25 +49,6 @@ int ls_status_exit_code(int status)
     }
 }
 
-/* The text may have been cut inside of a UTF-8 character: take away its first
- * bytes, so that what remains is valid where the whole was. */
-static void drop_half_character(char *text)
-{
-    const size_t length = strlen(text);
-    size_t start = length;
-    while (start > 0 && ((unsigned char)text[start - 1] & 0xC0) == 0x80)
-        start--;
-    if (start == 0)
-        return;
-    const unsigned char lead = (unsigned char)text[start - 1];
-    const size_t wanted = lead >= 0xF0   ? 4
-                          : lead >= 0xE0 ? 3
-                          : lead >= 0xC0 ? 2
-                                         : 1;
-    if (length - (start - 1) < wanted)
-        text[start - 1] = '\0';
-}
-
 /* Names of files and words of peers may be any bytes, and a text goes where
  * only characters can: into reports, messages, JSON. */
 static void replace_what_is_no_character(char *text)
@@ -95,7 +77,7 @@ static void keep_text(const char *tail, const char *format, va_list arguments)
         length +=
             (size_t)snprintf(text + length, sizeof text - length, ": %s", tail);
     if (length >= sizeof text)
-        drop_half_character(text);
+        text_drop_half(text);
     replace_what_is_no_character(text);
     memcpy(thread_state()->error.text, text, strlen(text) + 1);
 }

@@ -26,7 +26,8 @@ struct thread_state {
 extern _Thread_local struct thread_state *ls_thread_state_now
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Put the record of the system's thread in place: runtime_threads_record.c. */
+/* Put the record of a thread in place that the runtime did not spawn:
+ * runtime_threads_record.c. */
 struct thread_state *ls_thread_state_begin(void);
 
 static inline struct thread_state *thread_state(void)

@@ -197,6 +197,9 @@ LS_MUST_USE LS_API int ls_numbers_append(struct ls_numbers *field,
 LS_MUST_USE LS_API int ls_items_append(struct ls_items *field, const void *data,
                                        size_t size);
 LS_API void ls_bytes_clear(struct ls_bytes *field);
+/* To a copy of what was written. Errors: also those of ls_writer_bytes(). */
+LS_MUST_USE LS_API int ls_bytes_set_written(struct ls_bytes *field,
+                                            ls_writer *writer);
 LS_API void ls_numbers_clear(struct ls_numbers *field);
 LS_API void ls_items_clear(struct ls_items *field);
 
