@@ -2,9 +2,11 @@
  * what is not meant for a call does not end it, what is not a message is
  * counted, and all others go on. */
 #include "call_fixture.h"
+#include "call_post.h"
 #include "call_wire.h"
 #include "lockstep/channel.h"
 #include "raw_peer.h"
+#include "stream.h"
 #include "test.h"
 
 #define RAW 666
@@ -281,6 +283,26 @@ TEST(what_finds_no_room_waits_and_goes_when_there_is)
     end(false);
 }
 
+TEST(an_answer_to_what_was_not_sent_yet_keeps_it_from_being_sent)
+{
+    enum { ALL = STREAM_CONTROL_MAX + 2 };
+    static ls_call *calls[ALL];
+    begin();
+    for (int i = 0; i < ALL; i++)
+        calls[i] = call_start(siege->at, RAW, "work", LONG_MS);
+    say((struct call_message){.kind = CALL_COMPLETED,
+                              .number = ls_call_id(calls[ALL - 1])});
+    assert_ends(calls[ALL - 1], LS_CALL_COMPLETED);
+    for (int i = 0; i < ALL; i++)
+        ls_call_destroy(&calls[i]);
+    for (uint64_t i = 0; i < STREAM_CONTROL_MAX; i++)
+        assert_int_equal(hear().number, i + 1);
+    const struct call_message cancel = hear();
+    assert_int_equal(cancel.kind, CALL_CANCEL);
+    assert_int_equal(cancel.number, 1);
+    end(false);
+}
+
 TEST(the_body_of_an_answer_must_be_what_was_said)
 {
     ls_call *call;
@@ -415,6 +437,30 @@ TEST(more_than_is_taken_is_refused_as_busy)
     assert_false(ls_rpc_master(siege->at->calls, &master));
     assert_int_equal(stats_of(siege->at).open_requests, 0);
     end(true);
+}
+
+static void count_unanswered(void *self, const char *line)
+{
+    if (strstr(line, "is not answered") != NULL)
+        counter_add(self, 1);
+}
+
+/* Nor is the node busy for others. */
+TEST(who_asks_on_and_takes_no_answer_does_not_fill_the_log)
+{
+    struct counter lines;
+    begin();
+    counter_init(&lines);
+    ls_log_redirect(count_unanswered, &lines);
+    for (uint64_t i = 1; i <= STREAM_CONTROL_MAX + CALL_POST_ANSWERS + 1000;
+         i++)
+        say_request(i, "nobody");
+    flush();
+    ls_log_redirect(NULL, NULL);
+    assert_int_equal(counter_get(&lines), 10);
+    counter_fini(&lines);
+    assert_ok(ask(&siege->w->at[1], siege->at->id, "echo", 0));
+    end(false);
 }
 
 TEST(one_that_dies_loses_its_calls_at_once)

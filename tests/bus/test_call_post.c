@@ -134,13 +134,14 @@ TEST(answers_that_nobody_fetches_are_bounded)
     struct call_post post = {0};
     for (int i = 0; i < CALL_POST_ANSWERS; i++)
         assert_ok(call_post_add(&post, 1, 7, true, "a", 1, NULL));
-    assert_int_equal(post.n_answers, CALL_POST_ANSWERS);
+    assert_int_equal(call_post_answers(&post, 1), CALL_POST_ANSWERS);
+    assert_int_equal(call_post_answers(&post, 2), 0);
     assert_fails(call_post_add(&post, 1, 7, true, "a", 1, NULL), LS_ELIMIT);
     add(&post, 1, 7, "b", NULL);
     assert_ok(call_post_add(&post, 2, 7, true, "a", 1, NULL));
     assert_int_equal(post.dropped, 1);
     call_post_clear(&post);
-    assert_int_equal(post.n_answers, 0);
+    assert_int_equal(call_post_answers(&post, 1), 0);
 }
 
 static void drop_nothing(void *data, void *hint)
@@ -196,7 +197,7 @@ TEST(a_body_goes_with_its_call_its_life_and_its_side)
     uint64_t told = 0;
     for (uint64_t id = 2; id < 6; id++)
         add_body(&post, 1, id < 4 ? 7 : 8, id, "body", &dropped);
-    assert_int_equal(post.n_answers, 2);
+    assert_int_equal(call_post_answers(&post, 1), 2);
     assert_true(call_post_drop_body(&post, 1, 7, 2));
     assert_false(call_post_drop_body(&post, 1, 7, 2));
     assert_false(call_post_drop_body(&post, 1, 7, 4)); /* of another life */
@@ -210,7 +211,7 @@ TEST(a_body_goes_with_its_call_its_life_and_its_side)
     add_body(&post, 2, 7, 8, "body", &dropped);
     call_post_drop_answers(&post, note_body, &told);
     assert_true(told == 7);
-    assert_int_equal(post.n_answers, 0);
+    assert_int_equal(call_post_answers(&post, 2), 0);
     assert_false(call_post_flush(&post, send_one, send_part, &network));
     assert_int_equal(dropped, 6);
     assert_int_equal(post.dropped, 5);

@@ -47,7 +47,7 @@ struct node {
 /* On its way, or once it has come, to come again. */
 struct letter {
     uint32_t from, to;
-    uint64_t from_life, to_life;
+    uint64_t from_life;
     struct asked *of;
     struct call_message message;
     bool come;
@@ -86,15 +86,13 @@ static struct node *any_node(struct schedule *s)
 }
 
 static void post(struct schedule *s, const struct node *from, uint32_t to,
-                 uint64_t to_life, struct asked *of,
-                 const struct call_message *message)
+                 struct asked *of, const struct call_message *message)
 {
     assert_true(s->n_letters < LETTERS);
     s->letters[s->n_letters++] = (struct letter){
         .from = from->id,
         .to = to,
         .from_life = to == from->id ? CALL_OWN_LIFE : from->life,
-        .to_life = to_life,
         .of = of,
         .message = *message};
 }
@@ -215,7 +213,7 @@ static void start_call(struct schedule *s)
     asked->entry.due.at = s->now + 1 + (int64_t)below(s, DEADLINE);
     asked->server_life = to->life;
     assert_ok(call_table_add(&by->calls, &asked->entry));
-    post(s, by, to->id, asked->entry.life, asked,
+    post(s, by, to->id, asked,
          &(struct call_message){.kind = CALL_REQUEST,
                                 .to = asked->entry.life,
                                 .number = asked->entry.number,
@@ -227,7 +225,7 @@ static void start_call(struct schedule *s)
 static void tell_cancel(struct schedule *s, struct asked *asked)
 {
     note_end(asked);
-    post(s, asked->by, asked->to, asked->entry.life, asked,
+    post(s, asked->by, asked->to, asked,
          &(struct call_message){.kind = CALL_CANCEL,
                                 .to = asked->entry.life,
                                 .number = asked->entry.number});
@@ -278,7 +276,7 @@ static void take_request(struct schedule *s, struct node *node,
     w->entry.own = own;
     w->entry.number = letter->message.number;
     w->entry.due.at = s->now + letter->message.left_ms * MS;
-    assert_ok(request_table_add(&node->requests, &w->entry));
+    assert_ok(open_calls_add(&node->requests.open, &w->entry));
     s->works[s->n_works++] = w;
 }
 
@@ -350,17 +348,17 @@ static void work_on(struct schedule *s, size_t index)
                     w->entry.own == CALL_OWN_LIFE);
         if (below(s, 2) == 0) { /* it answers later */
             w->entry.state = LS_CALL_STARTED;
-            post(s, node, w->entry.peer, w->entry.life, w->of, &answer);
+            post(s, node, w->entry.peer, w->of, &answer);
             return;
         }
     }
-    request_table_remove(&node->requests, &w->entry);
+    open_calls_remove(&node->requests.open, &w->entry);
     if (w->entry.state != LS_CALL_CANCELLED) {
         const bool well = below(s, 2) == 0;
         answer.kind = well ? CALL_COMPLETED : CALL_FAILED;
         w->of->completed = well;
         w->of->failed = !well;
-        post(s, node, w->entry.peer, w->entry.life, w->of, &answer);
+        post(s, node, w->entry.peer, w->of, &answer);
     }
     drop_work(s, index);
 }

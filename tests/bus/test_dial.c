@@ -10,12 +10,19 @@ enum { MOST = 256, MOST_HEARSAY = 16 }; /* without an answer */
 
 static ls_node *node;
 
-static void begin(void)
+static void begin_with(const char *const *attach, size_t n)
 {
-    const struct ls_node_options options = usual(1);
+    struct ls_node_options options = usual(1);
+    options.attach = attach;
+    options.n_attach = n;
     node = started(&options);
     assert_ok(ls_node_stop(node, LS_OK));
     transport_lock(node->transport);
+}
+
+static void begin(void)
+{
+    begin_with(NULL, 0);
 }
 
 static void end(void)
@@ -108,7 +115,224 @@ TEST(an_address_is_dialled_once_and_the_own_never)
     end();
 }
 
+static int named(unsigned n, uint32_t id)
+{
+    return link_dial(node, address(n), false, true, id);
+}
+
+/* By a member whose heartbeats name somebody else there each time. */
+TEST(an_address_is_dialled_as_each_that_others_name_for_a_silence)
+{
+    begin();
+    assert_ok(by_hearsay(2));
+    struct link *const link = dialled(2);
+    assert_fails(named(2, 3), LS_ELIMIT);
+    assert_error_has("inproc://nobody-2 is not dialled as node 3");
+    assert_int_equal(link->id, 2);
+    node->loop.now = link->heard_at + node->options.silence_ms * LS_NS_PER_MS;
+    assert_ok(named(2, 3));
+    assert_int_equal(link->id, 3);
+    assert_fails(named(2, 4), LS_ELIMIT);
+    membership_note(&node->world, 4, 44)->n_present = 1;
+    assert_ok(named(2, 4)); /* it says so itself */
+    assert_int_equal(link->id, 4);
+    end();
+}
+
+static int no_socket(transport *t, transport_link **out, void *owner)
+{
+    (void)t, (void)out, (void)owner;
+    return ls_error(LS_ELIMIT, "no more sockets");
+}
+
+/* It is time to dial anew. */
+static void redial(const struct link *link)
+{
+    node->world.leaving = false;
+    node->loop.now = link->heard_at + link->redial_ns;
+    (void)links_tick(node, node->loop.now);
+    links_close_marked(node);
+}
+
+/* Where node 2 is away, and node 3 waits for a place: what shows that node 2
+ * has begun a new life gives that place to node 3, which says to be there too.
+ */
+TEST(who_answers_where_another_is_dialled_by_that_is_not_heard)
+{
+    static const char at[] = "inproc://nobody-2";
+    begin();
+    node->world.leaving = false;
+    assert_ok(link_dial(node, at, true, true, 2));
+    struct link *const link = dialled(2);
+    struct member *const gone = membership_note(&node->world, 2, 1);
+    gone->endpoint = at;
+    gone->state = LS_MEMBER_READY;
+    gone->was_ready = gone->linked = true;
+    gone->away_at = 1;
+    gone->heard_at = 1;
+    link->peer = peer_of(gone);
+    link->life = 1;
+    peer_of(gone)->link = link;
+    struct member *const next = membership_note(&node->world, 3, 1);
+    next->endpoint = at;
+    next->barred = true;
+    next->n_present = 1;
+    const struct transport_ops *const ops = node->transport->ops;
+    struct transport_ops none = *ops;
+    none.link_open = no_socket;
+    node->transport->ops = &none;
+    struct wire_header header = bus_header(node, WIRE_KIND_PROOF);
+    struct message message = {.n_frames = 1};
+    uint8_t head[1 + WIRE_CHALLENGE_SIZE];
+    memcpy(head + 1, link->challenge, WIRE_CHALLENGE_SIZE);
+    message.head = head;
+    header.origin = 2;
+    header.incarnation = 7;
+    answer_read(node, link, &message, &header);
+    assert_int_equal(gone->incarnation, 7);
+    assert_null(link->transport);
+    assert_int_equal(link->id, 3);
+    assert_int_equal(link->life, 1);
+    node->transport->ops = ops;
+    end();
+}
+
+static void count_line(void *self, const char *line)
+{
+    *(int *)self += strstr(line, "node 2") != NULL ? 1 : 0;
+}
+
+/* Over a connection that is kept for whoever comes. */
+TEST(who_says_to_be_another_life_each_time_does_not_fill_the_log)
+{
+    int lines = 0;
+    bool early;
+    begin();
+    assert_ok(given(2));
+    struct link *const link = dialled(2);
+    struct member *const member = membership_note(&node->world, 2, 1);
+    link->peer = peer_of(member);
+    peer_of(member)->link = link;
+    member->linked = true;
+    ls_log_redirect(count_line, &lines);
+    for (uint64_t life = 2; life < 100; life++) {
+        struct wire_header header = bus_header(node, WIRE_KIND_CHANNEL);
+        header.origin = 2;
+        header.incarnation = life;
+        member->heard_at = 1;
+        assert_ptr_equal(answer_origin(node, link, &header, &early),
+                         peer_of(member));
+        assert_int_equal(member->incarnation, life);
+    }
+    ls_log_redirect(NULL, NULL);
+    assert_int_equal(lines, 0);
+    end();
+}
+
+TEST(where_there_was_no_socket_one_that_the_user_gave_is_dialled_again)
+{
+    begin();
+    assert_ok(given(2));
+    struct link *const link = dialled(2);
+    const struct transport_ops *const ops = node->transport->ops;
+    struct transport_ops none = *ops;
+    none.link_open = no_socket;
+    node->transport->ops = &none;
+    for (int i = 0; i < 3; i++) {
+        redial(link);
+        assert_ptr_equal(dialled(2), link);
+        assert_null(link->transport);
+    }
+    /* Nothing is subscribed to there meanwhile. */
+    link_retire(node, link, true);
+    link_present(node, link);
+    node->transport->ops = ops;
+    redial(link);
+    assert_ptr_equal(dialled(2), link);
+    assert_non_null(link->transport);
+    end();
+}
+
 /* As when there are no more descriptors. */
+static void forget(struct message *message)
+{
+    message->n_frames = 0;
+}
+
+static const struct transport_ops copied = {.release = forget};
+
+/* It has sent more than it was granted. */
+static void send_too_much(struct peer *peer)
+{
+    struct wire_header header = bus_header(node, WIRE_KIND_EVENT);
+    struct message *const message = bus_take(node);
+    assert_non_null(message);
+    header.origin = peer->member.id;
+    header.incarnation = peer->member.incarnation;
+    header.name = "x";
+    header.name_size = 1;
+    header.data = message->small;
+    size_t n = wire_topic_inbox(message->small, node->options.id);
+    n += wire_header_write(message->small + n, &header);
+    message->transport = &copied;
+    message->n_frames = 1;
+    message->head = message->small;
+    message->head_size = n;
+    peer->hop->counts = true;
+    peer->hop->got_messages = peer->hop->kept_messages = 1u << 30;
+    transport_unlock(node->transport);
+    bus_near(node, peer, message);
+    transport_lock(node->transport);
+}
+
+TEST(who_is_cut_off_leaves_its_address_to_who_is_there_too)
+{
+    static const char at[] = "inproc://nobody-2";
+    begin();
+    node->world.leaving = false;
+    assert_ok(by_hearsay(2));
+    struct link *const link = dialled(2);
+    struct member *const out = membership_note(&node->world, 2, 1);
+    out->endpoint = at;
+    out->state = LS_MEMBER_READY;
+    out->was_ready = out->linked = true;
+    assert_ok(flow_open(peer_of(out)));
+    link->peer = peer_of(out);
+    link->life = 1;
+    peer_of(out)->link = link;
+    struct member *const heir = membership_note(&node->world, 3, 1);
+    heir->endpoint = at;
+    heir->n_present = 1;
+    send_too_much(peer_of(out));
+    assert_int_equal(out->state, LS_MEMBER_LOST);
+    assert_int_equal(out->reason, LS_EPROTO);
+    assert_int_equal(link->id, 3);
+    assert_false(link->closing);
+    end();
+}
+
+/* As of a member that was cut off, whose socket is closed only after that. */
+TEST(nor_is_one_that_is_to_be_met_again_forgotten)
+{
+    begin_with((const char *const[]){"inproc://nobody-9"}, 1);
+    for (struct link *link = node->links; link != NULL; link = link->next)
+        link->closing = true;
+    links_close_marked(node);
+    assert_true(node->world.formed);
+    const struct transport_ops *const ops = node->transport->ops;
+    struct transport_ops none = *ops;
+    none.link_open = no_socket;
+    node->transport->ops = &none;
+    atomic_store(&node->join.dial_wanted, true);
+    join_dial(node);
+    assert_null(dialled(9));
+    node->transport->ops = ops;
+    join_dial(node);
+    assert_true(dialled(9)->attached);
+    assert_int_equal(node->world.fatal, LS_OK);
+    end();
+}
+
 TEST(who_cannot_be_asked_whether_it_runs_is_not_taken_for_gone)
 {
     begin();

@@ -71,7 +71,7 @@ static bool comes(enum wire_kind kind, uint8_t flags)
     header.size = 5;
     header.data = (const uint8_t *)"hello";
     uint8_t *const head = message->small;
-    size_t n = wire_topic_event(head, "x");
+    size_t n = wire_topic_inbox(head, node->options.id);
     n += wire_header_write(head + n, &header);
     memcpy(head + n, "hello", 5);
     message->transport = &nothing;
@@ -89,8 +89,8 @@ static bool comes(enum wire_kind kind, uint8_t flags)
 static void assert_held(uint64_t messages, uint64_t bytes)
 {
     const struct hop *const hop = hub->hop;
-    assert_int_equal(hop->kept_messages - hop->released.messages, messages);
-    assert_int_equal(hop->kept_bytes - hop->released.bytes, bytes);
+    assert_int_equal(hop->kept_messages - hop->released_messages, messages);
+    assert_int_equal(hop->kept_bytes - hop->released_bytes, bytes);
 }
 
 static uint64_t n_early(void)
@@ -146,6 +146,22 @@ TEST(it_is_kept_for_a_silence_and_then_counted)
     assert_true(early_tick(node, until) == LS_FOREVER);
     assert_held(0, 0);
     assert_int_equal(n_early(), 2);
+    end();
+}
+
+/* What is reliable comes again. */
+TEST(what_counts_in_no_window_is_kept_up_to_as_many_bytes)
+{
+    begin();
+    node->options.window_bytes = 14;
+    assert_true(comes(WIRE_KIND_RELIABLE, 0));
+    assert_true(comes(WIRE_KIND_CHANNEL, 0));
+    assert_false(comes(WIRE_KIND_RELIABLE, 0));
+    assert_true(comes(WIRE_KIND_EVENT, 0)); /* which is bounded by itself */
+    assert_int_equal(n_early(), 1);
+    early_drop(node, hub);
+    assert_true(comes(WIRE_KIND_RELIABLE, 0));
+    early_drop(node, hub);
     end();
 }
 

@@ -1,4 +1,6 @@
 /* Worlds that may grow, and those that may not. */
+#include "bus.h"
+#include "lockstep/room.h"
 #include "node_fixture.h"
 #include "test.h"
 
@@ -126,4 +128,21 @@ TEST(a_limit_that_contradicts_the_world_is_refused)
     options.members = members;
     assert_fails(ls_node_create(&node, &options), LS_EINVAL);
     assert_error_has("world_max");
+}
+
+/* ---- many that came and went -------------------------------------------- */
+
+TEST(those_that_are_not_ready_take_no_place_in_a_room_of_all)
+{
+    struct ls_node_options options = usual(1000);
+    ls_node *node = started(&options);
+    ls_room *room;
+    transport_lock(node->transport);
+    for (uint32_t id = 1; id <= LS_ROOM_MEMBERS_MAX; id++)
+        assert_non_null(membership_note(&node->world, id, id));
+    transport_unlock(node->transport);
+    assert_ok(ls_room_create(&room, node, NULL));
+    assert_int_equal(ls_room_size(room), 1);
+    ls_room_destroy(&room);
+    ls_node_destroy(&node);
 }

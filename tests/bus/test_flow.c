@@ -119,7 +119,7 @@ TEST(a_peer_has_a_window_from_when_it_is_listed)
     struct peer peer = {.member.id = 7};
     struct wire_member says = {.state = WIRE_MEMBER_READY};
     transport_lock(flow->node->transport);
-    flow_begin(&peer, false);
+    flow_begin(&peer);
     assert_null(peer.hop);
     flow_account(flow->node, &peer, &says);
     transport_unlock(flow->node->transport);
@@ -175,6 +175,76 @@ TEST(what_is_not_held_makes_room_at_once)
     struct flow *flow = *state;
     flow_got(flow->from, 1, 100, false);
     assert_limit(flow, WINDOW_MESSAGES + 1, WINDOW_BYTES + 100);
+}
+
+/* Of three that are held one is released. */
+static void hold_two(struct flow *flow)
+{
+    flow_got(flow->from, 3, 300, true);
+    release(flow, 1, 100);
+}
+
+TEST(a_new_life_has_what_the_one_before_does_not_hold)
+{
+    struct flow *flow = *state;
+    hold_two(flow);
+    flow_begin(flow->from);
+    assert_limit(flow, WINDOW_MESSAGES - 2, WINDOW_BYTES - 200);
+    release(flow, 2, 200);
+    assert_limit(flow, WINDOW_MESSAGES, WINDOW_BYTES);
+}
+
+TEST(who_went_too_far_and_begins_again_may_send_nothing)
+{
+    struct flow *flow = *state;
+    flow_got(flow->from, WINDOW_MESSAGES + 4, WINDOW_BYTES + 1, true);
+    flow_begin(flow->from);
+    assert_limit(flow, 0, 0);
+    release(flow, 5, 100);
+    assert_limit(flow, 1, 99);
+}
+
+static void forget(struct message *message)
+{
+    message->n_frames = 0;
+}
+
+/* The first message of the stream of a new life; it is for nobody. */
+static uint64_t streamed(struct flow *flow)
+{
+    static const struct transport_ops nothing = {.release = forget};
+    static const uint8_t data[1];
+    struct message *const message = bus_take(flow->node);
+    const struct wire_header header = {.kind = WIRE_KIND_RELIABLE,
+                                       .of = WIRE_KIND_EVENT,
+                                       .to_incarnation =
+                                           flow->node->me.incarnation,
+                                       .number = 1,
+                                       .total = 1,
+                                       .name = "x",
+                                       .name_size = 1,
+                                       .data = data,
+                                       .size = 1};
+    bool kept;
+    assert_non_null(message);
+    message->n_frames = 1;
+    message->transport = &nothing;
+    assert_ok(streams_message(flow->node, flow->from, &header, message, &kept));
+    if (!kept)
+        message_give_back_one(flow->node->pool, message);
+    return streams_of(flow->from)->in.next - 1;
+}
+
+TEST(what_a_new_life_may_send_unasked_comes_again_while_its_window_is_full)
+{
+    struct flow *flow = *state;
+    assert_int_equal(streamed(flow), 1);
+    streams_of(flow->from)->held_messages = WINDOW_MESSAGES;
+    streams_reset(flow->node, flow->from);
+    assert_int_equal(streamed(flow), 0);
+    streams_of(flow->from)->held_messages--;
+    assert_int_equal(streamed(flow), 1);
+    streams_free(flow->node, flow->from);
 }
 
 TEST(a_grant_that_is_overtaken_takes_nothing_back)
@@ -259,6 +329,24 @@ TEST(a_sender_that_goes_further_is_seen)
     assert_true(flow_may(flow->node, flow->from, 1, 0));
 }
 
+/* It says with each heartbeat that it has sent nothing, and so nothing has
+ * come. */
+TEST(a_sender_that_denies_what_it_sent_gets_no_room_by_that)
+{
+    struct flow *flow = *state;
+    grant(flow);
+    int n = 0;
+    while (n < 100 * WINDOW_MESSAGES &&
+           flow_may(flow->node, flow->from, 1, 100)) {
+        flow_got(flow->from, 1, 100, true);
+        assert_ok(settle_as(flow, 0, 0));
+        n++;
+    }
+    assert_true(n <= 2 * WINDOW_MESSAGES && n * 100 <= 2 * WINDOW_BYTES);
+    release(flow, 1, 100);
+    assert_true(flow_may(flow->node, flow->from, 1, 100));
+}
+
 /* A heartbeat has overtaken a whole window, so that counts as lost, and comes.
  */
 TEST(what_comes_after_it_was_settled_is_borne)
@@ -292,6 +380,28 @@ TEST(what_a_sender_says_of_itself_is_bounded)
     assert_int_equal(flow->node->figures.stats.lost, 5);
 }
 
+static int n_lines;
+
+static void count_lines(void *self, const char *line)
+{
+    (void)self;
+    n_lines += strstr(line, "lost on the way") != NULL ? 1 : 0;
+}
+
+TEST(who_says_that_much_is_lost_does_not_fill_the_log)
+{
+    struct flow *flow = *state;
+    ls_log_redirect(count_lines, NULL);
+    for (uint64_t i = 1; i <= 1000; i++) {
+        grant(flow);
+        (void)limit_of(flow);
+        assert_ok(settle_as(flow, i, 0));
+    }
+    ls_log_redirect(NULL, NULL);
+    assert_int_equal(flow->node->figures.stats.lost, 1000);
+    assert_int_equal(n_lines, 10);
+}
+
 TEST(more_cannot_arrive_than_was_sent)
 {
     struct flow *flow = *state;
@@ -310,7 +420,7 @@ TEST(the_first_credit_begins_the_counting)
     assert_false(flow->to->hop->counts);
     flow_credit(flow->node, flow->to, &(struct wire_header){.kind = 0});
     assert_true(flow->to->hop->counts);
-    flow_begin(flow->to, false);
+    flow_begin(flow->to);
     assert_false(flow->to->hop->counts);
 }
 

@@ -282,14 +282,61 @@ TEST(listeners_are_bounded)
     siege_end(siege);
 }
 
+/* It would take the places of all others. */
+TEST(one_connection_is_of_one_listener)
+{
+    const unsigned n = MAX_LISTENERS + 1;
+    struct siege *siege = siege_start();
+    for (unsigned i = 1; i <= n; i++) {
+        char topic[64];
+        const int size = snprintf(topic, sizeof topic, "l%x/666/x", i);
+        raw_subscribe(&siege->raw, topic, (size_t)size);
+    }
+    raw_be_present(&siege->raw);
+    raw_await_listed(&siege->raw);
+    assert_int_equal(refused(siege), n - 1);
+    siege_end(siege);
+}
+
 /* ---- messages ---------------------------------------------------------- */
 
 /* What was sent before this has been handled once this is heard. Once. */
 static void raw_flush(struct siege *siege)
 {
     struct wire_header header = raw_header(&siege->raw, WIRE_KIND_EVENT);
+    const int before = counter_get(&siege->flushed);
     raw_event(&siege->raw, "flush", &header, "", 0);
-    assert_reaches(&siege->flushed, 1);
+    assert_reaches(&siege->flushed, before + 1);
+}
+
+/* A member says that somebody is there. */
+static void name_another(struct siege *siege, uint32_t id, const char *endpoint)
+{
+    uint8_t members[1024];
+    struct wire_header header = raw_header(&siege->raw, WIRE_KIND_HEARTBEAT);
+    struct wire_member other = {
+        .id = id, .incarnation = 5, .state = WIRE_MEMBER_PRESENT};
+    header.name = siege->raw.job;
+    header.name_size = strlen(siege->raw.job);
+    strcpy(other.endpoint, endpoint);
+    size_t size = wire_members_begin(members, 1);
+    size += wire_member_write(members + size, &other);
+    raw_event(&siege->raw, NULL, &header, members, size);
+}
+
+/* As somebody else each time, while what it says is read. */
+TEST(an_address_is_not_dialled_anew_for_ever)
+{
+    enum { N = 1200 };
+    struct siege *siege = siege_start();
+    join_as_member(siege);
+    for (uint32_t i = 0; i < N; i++)
+        name_another(siege, 1000 + i % 2, "tcp://127.0.0.1:9");
+    raw_flush(siege);
+    transport_lock(siege->node->transport);
+    assert_int_equal(link_find(siege->node, "tcp://127.0.0.1:9")->id, 1000);
+    transport_unlock(siege->node->transport);
+    siege_end(siege);
 }
 
 /* All of these reach the node: they begin with what it subscribed to. */
@@ -354,6 +401,41 @@ TEST(other_versions_and_jobs_are_refused)
     siege_end(siege);
 }
 
+/* Those who subscribed to the topic got it, and a hub would count it for those
+ * who listen to the name. */
+TEST(what_is_not_what_its_topic_says_is_refused)
+{
+    struct siege *siege = siege_start();
+    join_as_member(siege);
+    struct wire_header header = raw_header(&siege->raw, WIRE_KIND_EVENT);
+    header.name = "x";
+    header.name_size = 1;
+    raw_event(&siege->raw, "flush", &header, "data", 4);
+    raw_event(&siege->raw, "x", &header, "data", 4); /* even so */
+    raw_event(&siege->raw, NULL, &header, "data", 4);
+    raw_flush(siege);
+    assert_int_equal(counter_get(&siege->heard), 0);
+    assert_int_equal(refused(siege), 3);
+    siege_end(siege);
+}
+
+/* A filter is a name in the table as well, but no event has it. */
+TEST(no_event_has_the_name_of_a_filter)
+{
+    struct siege *siege = siege_start();
+    assert_ok(ls_on(siege->node, "loss.*", count, &siege->heard));
+    join_as_member(siege);
+    struct wire_header header = raw_header(&siege->raw, WIRE_KIND_EVENT);
+    raw_event(&siege->raw, "loss.*", &header, "data", 4);
+    raw_event(&siege->raw, "loss.?", &header, "data", 4);
+    raw_flush(siege);
+    assert_int_equal(counter_get(&siege->heard), 0);
+    header = raw_header(&siege->raw, WIRE_KIND_EVENT);
+    raw_event(&siege->raw, "loss.batch", &header, "data", 4);
+    assert_reaches(&siege->heard, 1);
+    siege_end(siege);
+}
+
 TEST(counts_that_lie_are_refused)
 {
     struct siege *siege = siege_start();
@@ -414,6 +496,41 @@ static void send_chunk(struct siege *siege, uint32_t total, uint32_t offset,
     raw_event(&siege->raw, "x", &header, data, size);
 }
 
+/* What the raw peer has in its window. */
+static uint64_t held_of_it(struct siege *siege)
+{
+    transport_lock(siege->node->transport);
+    const struct hop *hop = world_find(siege->node, 666)->hop;
+    const uint64_t held = hop->kept_messages - hop->released_messages;
+    transport_unlock(siege->node->transport);
+    return held;
+}
+
+/* One long event, which is not whole, has all the room that there is for such:
+ * of others nothing is held, and nothing is released. */
+TEST(what_was_not_held_makes_no_room)
+{
+    struct siege *siege = siege_start();
+    join_as_member(siege);
+    uint8_t *large = calloc(1, WIRE_CHUNK_BYTES);
+    struct wire_header header = raw_header(&siege->raw, WIRE_KIND_CHUNK);
+    const uint32_t half = (uint32_t)siege->node->options.window_bytes / 2;
+    header.total = 2 * half;
+    for (; header.offset < half; header.offset += WIRE_CHUNK_BYTES)
+        raw_event(&siege->raw, "flush", &header, large, WIRE_CHUNK_BYTES);
+    header.total = 8;
+    for (header.sequence = 1; header.sequence <= 4; header.sequence++)
+        for (header.offset = 0; header.offset < 8; header.offset += 4)
+            raw_event(&siege->raw, "x", &header, "data", 4);
+    raw_flush(siege);
+    assert_int_equal(counter_get(&siege->heard), 4);
+    raw_flush(siege); /* what came before it has been released */
+    const uint32_t n = half / WIRE_CHUNK_BYTES;
+    assert_in_range(held_of_it(siege), n, n + 1);
+    free(large);
+    siege_end(siege);
+}
+
 TEST(chunks_that_make_no_whole_are_dropped)
 {
     struct siege *siege = siege_start();
@@ -448,6 +565,20 @@ TEST(a_chunk_that_came_before_is_left_out)
     raw_flush(siege);
     assert_int_equal(counter_get(&siege->heard), 1);
     assert_int_equal(refused(siege), 0);
+    siege_end(siege);
+}
+
+/* Only a long one is, and that without a payload: it counts in no window. */
+TEST(a_whole_event_is_not_taken_back)
+{
+    struct siege *siege = siege_start();
+    join_as_member(siege);
+    struct wire_header header = raw_header(&siege->raw, WIRE_KIND_EVENT);
+    header.flags = WIRE_FLAG_WITHDRAW;
+    raw_event(&siege->raw, "x", &header, "data", 4);
+    raw_flush(siege);
+    assert_int_equal(counter_get(&siege->heard), 0);
+    assert_int_equal(refused(siege), 1);
     siege_end(siege);
 }
 

@@ -116,6 +116,24 @@ TEST(a_reader_beside_the_writer_never_gets_half_of_one)
     assert_int_equal(read + lost, NOTES);
 }
 
+/* Number 0 is that of a slot that is being written. */
+TEST(a_reader_gets_no_half_of_one_when_numbers_begin_anew)
+{
+    uint32_t heard = UINT32_MAX;
+    uint64_t lost = 0;
+    line_begin(NULL, &line);
+    atomic_store(&line.written, UINT32_MAX);
+    for (uint32_t number = 1; number < LINE_SLOTS; number++)
+        write_note(50 + number);
+    /* The next one is half there. */
+    atomic_store(&line.slots[0].number, 0);
+    atomic_store(&line.slots[0].words[0], 0);
+    for (uint32_t number = 1; number < LINE_SLOTS; number++)
+        assert_int_equal(read_note(&heard, &lost), 50 + number);
+    assert_int_equal(read_note(&heard, &lost), 0);
+    assert_int_equal(lost, 0);
+}
+
 TEST(whatever_a_line_says_reading_ends_and_stays_within_it)
 {
     const struct seeds seeds = seeds_of(2000);

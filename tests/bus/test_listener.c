@@ -1,4 +1,5 @@
 /* Listeners: coming, going, failing, and being waited for. */
+#include "shared_memory.h"
 #include "test.h"
 #include "world_fixture.h"
 
@@ -177,6 +178,55 @@ TEST(off_waits_for_a_once_that_runs)
     const struct off_call call = off_during_the_handler(true);
     assert_int_equal(call.status, LS_ENOENT); /* it has had its once */
     assert_int_equal(call.left_before, 1);
+}
+
+/* ---- coming and going for ever ------------------------------------------- */
+
+enum { NAMES = 16 };
+
+/* As long as a name can be, and as many as are told of at once. */
+static const char *long_name(size_t i)
+{
+    static char name[LS_EVENT_MAX + 1];
+    memset(name, 'n', LS_EVENT_MAX);
+    name[0] = (char)('a' + i);
+    return name;
+}
+
+static void await_listeners(ls_node *at, size_t wanted)
+{
+    ls_runtime *runtime = ls_runtime_threads();
+    const int64_t deadline = long_deadline();
+    for (size_t i = 0; i < NAMES; i++)
+        while (ls_node_listeners(at, long_name(i), NULL, 0) != wanted) {
+            assert_true(ls_now(runtime) < deadline);
+            ls_yield_core(runtime);
+        }
+}
+
+/* More in all than one connection may subscribe to at a time. */
+TEST(a_node_may_begin_and_stop_to_listen_for_ever)
+{
+    struct world *world = calloc(1, sizeof *world);
+    struct counter heard;
+    struct ls_node_stats stats;
+    counter_init(&heard);
+    world_start(world, &(struct world_plan){.n = 2, .transport = "ipc"});
+    ls_node *const other = world->at[0].node, *const node = world->at[1].node;
+    for (int round = 0; round < 600; round++) {
+        for (size_t i = 0; i < NAMES; i++)
+            assert_ok(ls_on(node, long_name(i), count, &heard));
+        await_listeners(other, 1);
+        for (size_t i = 0; i < NAMES; i++)
+            assert_ok(ls_off(node, long_name(i), count, &heard));
+        await_listeners(other, 0);
+    }
+    assert_int_equal(ls_node_refusals(other, NULL, 0), 0);
+    ls_node_stats(other, &stats);
+    assert_int_equal(stats.reconnects, 0);
+    world_destroy(world);
+    counter_fini(&heard);
+    free(world);
 }
 
 TEST(off_all_matches_names_as_a_shell_does)

@@ -2,6 +2,7 @@
  * then it, or who polls, has to look. */
 #include <stdlib.h>
 
+#include "closer_fixture.h"
 #include "test.h"
 #include "transport_fixture.h"
 #include "transport_zmq.h"
@@ -203,5 +204,34 @@ TEST(who_has_its_turn_back_and_rests_on_is_woken_to_look)
     assert_false(is_woken(looked));
     publish(looked, false);
     assert_true(is_woken(looked));
+    looked_end(looked);
+}
+
+/* ---- links that are closed meanwhile ------------------------------------- */
+
+TEST(whoever_is_told_of_a_message_may_close_links)
+{
+    static const struct transport_events closing = {.subscription =
+                                                        note_subscribed,
+                                                    .message = closer_message,
+                                                    .take = closer_take};
+    struct looked *looked = looked_start();
+    struct closer closer;
+    closer_open(&closer, ls_runtime_threads(), "tcp://127.0.0.1:*",
+                looked->security, looked->endpoint);
+    const int64_t deadline = long_deadline();
+    while (looked->n < N_LINKS && ls_now(ls_runtime_threads()) < deadline)
+        (void)transport_poll(looked->transport, deadline, &events, looked);
+    transport_lock(looked->transport);
+    assert_ok(transport_publish(looked->transport, "x1", 2, NULL, 0));
+    assert_ok(transport_publish(looked->transport, "x2", 2, NULL, 0));
+    transport_unlock(looked->transport);
+    ls_rest_until(ls_runtime_threads(),
+                  ls_now(ls_runtime_threads()) + 50 * LS_NS_PER_MS);
+    while (closer.n_heard == 0 && ls_now(ls_runtime_threads()) < deadline)
+        (void)transport_poll(closer.transport, deadline, &closing, &closer);
+    (void)transport_poll(closer.transport, LS_NOW, &closing, &closer);
+    assert_int_equal(closer.n_heard, 1);
+    transport_close(&closer.transport);
     looked_end(looked);
 }

@@ -300,6 +300,13 @@ TEST(those_that_left_stay_listed)
 
 /* ---- coming back ------------------------------------------------------- */
 
+/* Who has not read a farewell in time takes the member for lost. */
+static void linger(struct ls_node_options *options, size_t index)
+{
+    (void)index;
+    options->linger_ms = 10000;
+}
+
 /* Node 3 stops, and another life of it starts at the same address. */
 static void restart(const char *transport, enum ls_topology topology)
 {
@@ -308,6 +315,7 @@ static void restart(const char *transport, enum ls_topology topology)
     const struct world_plan plan = {.n = 3,
                                     .transport = transport,
                                     .topology = topology,
+                                    .tune = linger,
                                     .prepare = tell,
                                     .self = told};
     char bind[LS_ENDPOINT_MAX + 1];
@@ -343,6 +351,69 @@ TEST(an_id_comes_back_in_a_new_life)
     restart("port", LS_TOPOLOGY_MESH);
     restart("port", LS_TOPOLOGY_STAR);
     restart("inproc", LS_TOPOLOGY_STAR);
+}
+
+#define WINDOW 16
+
+static void small_windows(struct ls_node_options *options, size_t index)
+{
+    (void)index;
+    options->window_messages = WINDOW;
+}
+
+/* It handles nothing until it may. */
+struct stuck {
+    struct counter may, handled;
+};
+
+static int handle_late(void *self, const struct ls_event *event)
+{
+    struct stuck *stuck = self;
+    (void)event;
+    if (!counter_reaches(&stuck->may, 1))
+        return LS_ETIMEDOUT;
+    counter_add(&stuck->handled, 1);
+    return LS_OK;
+}
+
+static void listen_late(ls_node *node, size_t index, void *self)
+{
+    if (index == 0)
+        assert_ok(ls_on(node, "x", handle_late, self));
+}
+
+static int emit_within(ls_node *node, int ms)
+{
+    return ls_emit_with(node,
+                        &(struct ls_emission){.event = "x", .timeout_ms = ms});
+}
+
+TEST(a_new_life_gets_no_window_on_top_of_what_waits_of_the_one_before)
+{
+    struct world *world = calloc(1, sizeof *world);
+    struct stuck stuck;
+    char bind[LS_ENDPOINT_MAX + 1];
+    const struct world_plan plan = {
+        .n = 2, .tune = small_windows, .prepare = listen_late, .self = &stuck};
+    counter_init(&stuck.may);
+    counter_init(&stuck.handled);
+    world_start(world, &plan);
+    strcpy(bind, ls_node_endpoint(world->at[1].node));
+    for (int i = 0; i < WINDOW; i++)
+        assert_ok(emit_within(world->at[1].node, LONG_MS));
+    for (int life = 0; life < 2; life++) {
+        ls_node_destroy(&world->at[1].node);
+        world->at[1].node = world_late(world, &plan, 2, bind);
+        assert_ok(ls_node_start(world->at[1].node));
+        assert_fails(emit_within(world->at[1].node, 100), LS_EAGAIN);
+    }
+    counter_add(&stuck.may, 1);
+    assert_ok(emit_within(world->at[1].node, LONG_MS));
+    assert_reaches(&stuck.handled, WINDOW + 1);
+    world_destroy(world);
+    counter_fini(&stuck.may);
+    counter_fini(&stuck.handled);
+    free(world);
 }
 
 /* ---- dying ------------------------------------------------------------- */

@@ -1,4 +1,5 @@
 /* The simulated network without faults: what the bus may rely on. */
+#include "closer_fixture.h"
 #include "network_fixture.h"
 #include "test.h"
 
@@ -76,6 +77,32 @@ static void withdrawn(struct net *net)
 TEST(a_link_that_is_closed_takes_its_subscriptions_back)
 {
     net_run(NULL, withdrawn);
+}
+
+static void closed_in_the_middle(struct net *net)
+{
+    static const struct transport_events events = {.message = closer_message,
+                                                   .take = closer_take};
+    struct closer closer;
+    struct end pub;
+    end_open(&pub, net->hosts[0], "tcp://127.0.0.1:21500");
+    closer_open(&closer, ls_host_runtime(net->hosts[1]),
+                "tcp://127.0.0.1:21501", NULL, pub.endpoint);
+    assert_hears(&pub, "+x +x +x +x");
+    end_publish(&pub, "x1");
+    end_publish(&pub, "x2");
+    net_rest(net, 100);
+    for (int i = 0; i < 3; i++)
+        (void)transport_poll(closer.transport, LS_NOW, &events, &closer);
+    assert_int_equal(closer.n_heard, 1);
+    assert_balanced(net);
+    transport_close(&closer.transport);
+    end_close(&pub);
+}
+
+TEST(whoever_is_told_of_a_message_may_close_links)
+{
+    net_run(NULL, closed_in_the_middle);
 }
 
 static void unwanted(struct net *net)

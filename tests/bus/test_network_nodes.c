@@ -1,6 +1,7 @@
 /* Nodes on a simulated network: worlds as on libzmq, and the same run again
  * from the same seed. */
 #include "network_fixture.h"
+#include "network_parts.h"
 #include "test.h"
 
 #define MEMBERS 9
@@ -583,6 +584,41 @@ TEST(an_emit_does_not_say_of_one_that_stands_that_its_window_is_full)
     net_run(NULL, emit_to_one_that_stands);
 }
 
+/* It is not waited for when it is lost: neither one that is short nor the rest
+ * of one that is long. */
+static void emit_to_one_that_is_lost(struct net *net)
+{
+    static const char bytes[12u << 20];
+    for (uint32_t i = 1; i <= 2; i++) {
+        const struct ls_emission emission = {.event = "x",
+                                             .data = bytes,
+                                             .size =
+                                                 i == 1 ? 1000 : sizeof bytes,
+                                             .to_one = true,
+                                             .to = 1,
+                                             .timeout_ms = LONG_MS};
+        ls_node *node = begin_on(net->hosts[0], 0, NULL);
+        ls_node *other = begin_on(net->hosts[i], 1, ls_node_endpoint(node));
+        int status = LS_OK;
+        net_rest(net, 1000);
+        ls_host_pause(net->hosts[i]);
+        const int64_t since = net_now(net);
+        while (status == LS_OK)
+            status = ls_emit_with(node, &emission);
+        assert_int_equal(status, LS_ENOENT);
+        assert_error_has("node 1 is gone");
+        assert_true(net_now(net) - since < 5 * LS_NS_PER_S);
+        ls_host_resume(net->hosts[i]);
+        ls_node_destroy(&other);
+        ls_node_destroy(&node);
+    }
+}
+
+TEST(an_emit_to_one_that_is_lost_ends)
+{
+    net_run(NULL, emit_to_one_that_is_lost);
+}
+
 /* A slow link has it in many pieces, of which a window of few messages holds
  * some: there must be room for the rest, and for others. */
 TEST(a_long_event_does_not_fill_a_window_of_few)
@@ -593,6 +629,66 @@ TEST(a_long_event_does_not_fill_a_window_of_few)
         .n = 2, .bulk = 4 * BULK, .window = 16, .done = heard_bulk};
     (void)run(&c, 1, &thin);
     assert_all_heard(&c);
+}
+
+/* ---- listeners that come while a long one is emitted --------------------- */
+
+enum { COMING = 10 };
+
+static int hear_long(void *self, const struct ls_event *event)
+{
+    (void)event;
+    (void)atomic_fetch_add((atomic_uint *)self, 1);
+    return LS_OK;
+}
+
+static ls_node *begin_narrow(ls_host *host, size_t index)
+{
+    char bind[64];
+    struct ls_node_options options;
+    ls_node *node = NULL;
+    net_node(&options, bind, index, 1, ls_host_runtime(host));
+    options.window_bytes = 2 << 20;
+    options.shared_bytes = 0;
+    assert_ok(ls_node_create(&node, &options));
+    assert_ok(ls_node_start(node));
+    return node;
+}
+
+/* Nobody has room for all of it, and most come when it is under way. */
+static void emit_while_they_come(struct net *net)
+{
+    static const char bytes[24u << 20];
+    const struct ls_emission emission = {.event = "long",
+                                         .data = bytes,
+                                         .size = sizeof bytes,
+                                         .delivery = LS_DELIVERY_DROP};
+    ls_node *nodes[COMING];
+    atomic_uint heard = 0;
+    for (size_t i = 0; i < COMING; i++)
+        nodes[i] = begin_narrow(net->hosts[i], i);
+    assert_ok(ls_on(nodes[1], "long", hear_long, &heard));
+    net_rest(net, 1000);
+    for (size_t i = 2; i < COMING; i++)
+        assert_ok(ls_on(nodes[i], "long", hear_long, &heard));
+    /* That they do comes at this moment. */
+    ls_rest_until(ls_simulation_runtime(net->simulation),
+                  net_now(net) + NETWORK_DELAY_NS);
+    assert_ok(ls_emit_with(nodes[0], &emission));
+    for (size_t i = 0; i < COMING; i++)
+        ls_node_destroy(&nodes[i]);
+    assert_int_equal(heard, 0);
+}
+
+TEST(who_comes_while_a_long_event_is_dropped_misses_it)
+{
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        struct net net;
+        net_open(&net, seed, NULL);
+        net.body = emit_while_they_come;
+        assert_ok(ls_simulation_run(net.simulation, net_body, &net));
+        net_close(&net);
+    }
 }
 
 /* ---- seeds ------------------------------------------------------------- */

@@ -328,6 +328,7 @@ TEST(what_is_freed_unsent_makes_room)
         assert_false(is_ordinary(w, data));
         ls_payload_free(data, NULL);
     }
+    assert_null(ls_payload_share(NULL));
     ls_payload_free(NULL, NULL);
     assert_int_equal(node_stats(at).blocks_full, 0);
     assert_int_equal(node_stats(at).blocks_held, 0);

@@ -147,6 +147,23 @@ TEST(other_names_are_not_taken_for_one_host)
     assert_int_equal(refusals->n, sizeof names / sizeof *names);
 }
 
+TEST(a_long_reason_is_cut_behind_a_character)
+{
+    struct refusals *refusals = *state;
+    char why[402];
+    for (size_t shift = 0; shift < 2; shift++) {
+        size_t end = shift;
+        memset(why, 'x', shift);
+        for (; end < sizeof why - 2; end += 2)
+            memcpy(why + end, "\xc3\xa9", 2);
+        why[end] = '\0';
+        refuse(refusals, LS_REFUSAL_FORM, "node 7", why, NOW);
+        const size_t n = sizeof row(refusals, 0)->why - 2 + shift;
+        assert_int_equal(strlen(row(refusals, 0)->why), n);
+        assert_memory_equal(row(refusals, 0)->why, why, n);
+    }
+}
+
 TEST(one_with_a_long_name_is_one)
 {
     struct refusals *refusals = *state;

@@ -3,8 +3,10 @@
 
 #include "base/seeds.h"
 #include "lockstep/random.h"
+#include "memory_ops.h"
 #include "node_fixture.h"
 #include "ring.h"
+#include "runtime_ops.h"
 
 enum { SESSION = 77 };
 
@@ -108,6 +110,38 @@ TEST(what_is_for_one_session_is_not_read_in_another)
     assert_int_equal(ring_read(NULL, &ring, SESSION, &before, out), 0);
     assert_false(ring_has(NULL, &ring, SESSION, before));
     assert_int_equal(ring_read(NULL, &ring, SESSION + 1, &taken, out), 50);
+}
+
+static int loads_before; /* the ring goes to another */
+
+static bool give_to_another(ls_runtime *runtime)
+{
+    (void)runtime;
+    if (loads_before-- == 0) {
+        ring_begin(NULL, &ring, SESSION + 1);
+        (void)write_frame(2, 50, 0);
+    }
+    return true;
+}
+
+/* Its reader may have been stopped for long in the middle of a look. */
+TEST(a_ring_that_goes_to_another_while_it_is_read_does_not_lie)
+{
+    const struct ls_memory_ops memory = {.touch = give_to_another};
+    const struct ls_runtime_ops ops = {.memory = &memory};
+    ls_runtime runtime = {.ops = &ops};
+    for (int before = 0; before < 4; before++) {
+        uint64_t taken = 0;
+        ring_begin(NULL, &ring, SESSION);
+        for (uint64_t number = 0; number < 3; number++) {
+            assert_true(write_frame(number, 100, taken));
+            assert_int_equal(ring_read(NULL, &ring, SESSION, &taken, out), 100);
+        }
+        assert_true(write_frame(1, 100, taken));
+        loads_before = before;
+        assert_int_equal(ring_read(&runtime, &ring, SESSION, &taken, out), 0);
+        assert_true(loads_before < 0);
+    }
 }
 
 enum { MANY = 20000 };

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <sys/wait.h>
 
+#include "room_inside.h"
 #include "test.h"
 #include "world_fixture.h"
 
@@ -845,6 +846,53 @@ TEST(how_operations_have_ended_is_known_after_all_others_have_gone)
     stop(&rooms);
 }
 
+/* As after many epochs more that all went well: just before the number of the
+ * next one ends in so many zeros. By an even number: slots have parities. */
+static void age(struct rooms *rooms, unsigned zeros)
+{
+    const uint32_t epoch = rooms->members[0].room->core.epoch;
+    const uint32_t next = ((epoch >> zeros) + 1) << zeros;
+    const uint32_t by = (next - epoch - 16) & ~UINT32_C(1);
+    for (size_t i = 0; i < MEMBERS; i++) {
+        struct room_core *const core = &rooms->members[i].room->core;
+        const uint64_t ending = atomic_load(&core->own->ending);
+        core->epoch += by;
+        core->good += by;
+        core->own->entered += by;
+        core->own->same += by;
+        atomic_store(&core->own->ending, room_ending(room_ended(ending) + by,
+                                                     room_good(ending) + by));
+    }
+}
+
+/* Nothing that was ever said of trouble is of an epoch to come. */
+static void is_calm(const struct rooms *rooms)
+{
+    for (size_t i = 0; i < MEMBERS; i++) {
+        const struct room_core *const core = &rooms->members[i].room->core;
+        const uint32_t next = core->epoch + 1;
+        assert_false(room_reached(core->frozen, next));
+        assert_false(room_reached(core->given_up, next));
+        assert_false(room_reached(core->own->frozen, next));
+        assert_false(room_reached(core->own->gave_up, next));
+    }
+}
+
+TEST(epochs_may_go_on_for_ever)
+{
+    static struct rooms rooms;
+    start(&rooms);
+    for (int quarter = 0; quarter < 9; quarter++) {
+        age(&rooms, 30);
+        for (int i = 0; i < 40; i++) {
+            together(&rooms, i % 8 == 0 ? broadcast : pass_barrier);
+            all_end_with(&rooms, LS_OK, "");
+            is_calm(&rooms);
+        }
+    }
+    stop(&rooms);
+}
+
 TEST(a_loss_fails_at_once_whoever_has_not_come)
 {
     static struct rooms rooms;
@@ -880,6 +928,41 @@ TEST(who_is_lost_is_named_and_the_others_go_on_without_it)
         assert_false(ls_room_counts(rooms.members[i].room, 0));
         assert_true(ls_room_counts(rooms.members[i].room, 1));
     }
+    stop(&rooms);
+}
+
+/* What each has seen of place 0. */
+static ls_room_buffer *buffers[MEMBERS];
+static const float *seen[MEMBERS];
+
+static void look_at_first(struct member *m)
+{
+    ls_room_buffer **const buffer = &buffers[m->index];
+    keep(m, ls_room_alloc(m->room, buffer, WORDS * sizeof(float), LONG_MS));
+    if (m->status != LS_OK)
+        return;
+    fill(m, ls_room_buffer_own(*buffer), WORDS);
+    seen[m->index] = ls_room_buffer_at(*buffer, 0);
+    pass_barrier(m);
+}
+
+TEST(what_was_seen_of_one_that_is_lost_stays_until_the_next_operation)
+{
+    static struct rooms rooms;
+    start(&rooms);
+    together(&rooms, look_at_first);
+    all_end_with(&rooms, LS_OK, "");
+    ls_room_destroy(&rooms.members[1].room); /* place 0 */
+    set_out(&rooms, 2);
+    together(&rooms, pass_barrier);
+    all_end_with(&rooms, LS_ELOST, "node 3 is lost");
+    for (size_t i = 0; i < MEMBERS; i += 2) {
+        assert_true(seen[i][9] == number(0, 9));
+        assert_null(ls_room_buffer_at(buffers[i], 0));
+        assert_non_null(ls_room_buffer_at(buffers[i], 1));
+    }
+    together(&rooms, pass_barrier);
+    all_end_with(&rooms, LS_OK, "");
     stop(&rooms);
 }
 
@@ -930,6 +1013,24 @@ TEST(members_that_do_not_share_a_folder_have_no_room_at_all)
     rooms.members[0].options.folder = "/tmp";
     together(&rooms, make_room);
     all_end_with(&rooms, LS_EUNREACHABLE, "room \"room\"");
+    stop(&rooms);
+}
+
+/* They do not wait for it until their time is up. Who hears that from another
+ * may find that one's offer ended. */
+TEST(who_can_offer_nothing_says_so_to_all)
+{
+    static struct rooms rooms;
+    prepare(&rooms);
+    rooms.members[2].options.folder = "/nowhere/at/all";
+    together(&rooms, make_room);
+    assert_int_equal(rooms.members[2].status, LS_ENOENT);
+    assert_has(rooms.members[2].text, "/nowhere/at/all");
+    for (size_t i = 0; i < MEMBERS; i++) {
+        const int status = rooms.members[i].status;
+        assert_true(status == LS_ENOENT || status == LS_EUNREACHABLE);
+        assert_has(rooms.members[i].text, "room \"room\"");
+    }
     stop(&rooms);
 }
 

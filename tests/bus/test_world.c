@@ -50,7 +50,8 @@ static void form(struct world_plan plan, size_t from)
         assert_int_equal(ls_node_members(world->at[i].node, NULL, 0),
                          plan.n - 1);
         ls_node_stats(world->at[i].node, &stats);
-        assert_int_equal(stats.lost + stats.missed + stats.refused, 0);
+        /* Not `refused`: a place where nobody answers for a while is. */
+        assert_int_equal(stats.lost + stats.missed, 0);
     }
     world_destroy(world);
     for (size_t i = 0; i < plan.n; i++) {

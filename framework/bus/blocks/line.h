@@ -18,7 +18,7 @@
 enum { LINE_SLOTS = 8, LINE_WORDS = 31, LINE_BYTES = 8 * LINE_WORDS - 4 };
 
 struct line_slot {
-    ls_word number; /* 0: it is being written */
+    ls_word number; /* 0: it is being written, so no message has it */
     _Atomic uint32_t size;
     _Atomic uint64_t words[LINE_WORDS];
 };
@@ -55,7 +55,8 @@ static inline void line_begin(ls_runtime *runtime, struct line *line)
 static inline void line_write(ls_runtime *runtime, struct line *line,
                               const void *data, size_t size)
 {
-    const uint32_t number = atomic_load(&line->written) + 1;
+    const uint32_t next = atomic_load(&line->written) + 1;
+    const uint32_t number = next != 0 ? next : 1;
     struct line_slot *const slot = &line->slots[number % LINE_SLOTS];
     uint64_t words[LINE_WORDS] = {0};
     memcpy(words, data, size);
@@ -83,6 +84,8 @@ static inline size_t line_read(ls_runtime *runtime, const struct line *line,
     }
     while (*heard != written) {
         const uint32_t number = ++*heard;
+        if (number == 0)
+            continue;
         const struct line_slot *const slot = &line->slots[number % LINE_SLOTS];
         uint64_t words[LINE_WORDS];
         const bool whole = line_load(runtime, &slot->number) == number;

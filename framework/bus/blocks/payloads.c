@@ -89,6 +89,8 @@ int ls_payload_alloc(void **out, ls_node *node, size_t size)
 
 void *ls_payload_share(void *payload)
 {
+    if (payload == NULL)
+        return NULL;
     struct head *const head = (struct head *)payload - 1;
     if (!ls_forked_since(head->forks))
         (void)atomic_fetch_add(&head->users, 1);

@@ -100,6 +100,18 @@ static inline bool ring_has(ls_runtime *runtime, const struct ring *ring,
            block_load(runtime, &ring->written) != taken;
 }
 
+/* What is there is no frame; nor need it be, if its owner has given the ring to
+ * another meanwhile. */
+static inline size_t ring_lies(ls_runtime *runtime, const struct ring *ring,
+                               uint64_t session, uint64_t written,
+                               uint64_t *taken)
+{
+    if (block_load(runtime, &ring->session) != session)
+        return 0;
+    *taken = written;
+    return RING_LIES;
+}
+
 /* The next frame: its size, into out[RING_FRAME_MAX]; 0: there is none now;
  * RING_LIES: what is there is no frame, and all of it is passed over. taken: in
  * and out. */
@@ -111,17 +123,13 @@ static inline size_t ring_read(ls_runtime *runtime, const struct ring *ring,
         return 0;
     const uint64_t written = block_load(runtime, &ring->written);
     const uint64_t there = written - *taken;
-    if (there < sizeof size || there > RING_BYTES) {
-        *taken = written;
-        return RING_LIES;
-    }
+    if (there < sizeof size || there > RING_BYTES)
+        return ring_lies(runtime, ring, session, written, taken);
     const uint64_t at = ring_get(ring, *taken, &size, sizeof size);
-    if (size == 0 || size > RING_FRAME_MAX || ring_space(size) > there) {
-        *taken = written;
-        return RING_LIES;
-    }
+    if (size == 0 || size > RING_FRAME_MAX || ring_space(size) > there)
+        return ring_lies(runtime, ring, session, written, taken);
     (void)ring_get(ring, at, out, size);
-    /* Its owner has given it to another meanwhile: that was not for us. */
+    /* Then it was not for us. */
     if (block_load(runtime, &ring->session) != session)
         return 0;
     *taken += ring_space(size);

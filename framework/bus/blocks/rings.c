@@ -69,7 +69,8 @@ static void release_copy(struct message *message)
  * passed on. */
 static const struct transport_ops copies = {.release = release_copy};
 
-/* NULL: no memory; it will come again. */
+/* NULL: no memory. What is of a stream will come again; another event is found
+ * missing, and counted. */
 static struct message *message_of(ls_node *node, const void *bytes, size_t size)
 {
     struct message *const message = bus_take(node);

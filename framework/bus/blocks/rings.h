@@ -1,5 +1,6 @@
 /* rings.h - frames to the nodes of this host that the bus threads read, through
- * the memories of blocks.h: those of streams, which repair their order. */
+ * the memories of blocks.h: those of streams, short events, and what tells how
+ * far a peer may go. */
 #ifndef LOCKSTEP_BUS_RINGS_H
 #define LOCKSTEP_BUS_RINGS_H
 

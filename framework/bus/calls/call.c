@@ -109,10 +109,8 @@ static void tell_cancelled(struct ls_call *call)
     const struct call_message message = {.kind = CALL_CANCEL,
                                          .to = call->entry.life,
                                          .number = call->entry.number};
-    if (call->letter != NULL)
-        call_post_withdraw(&calls->post, call->letter);
-    else if (calls_send(calls, call->entry.peer, call->entry.life, &message,
-                        NULL) != LS_OK)
+    if (calls_send(calls, call->entry.peer, call->entry.life, &message, NULL) !=
+        LS_OK)
         ls_log_debug("call: %s", ls_error_text());
 }
 
@@ -147,9 +145,12 @@ void call_finish(struct ls_call *call, const struct call_message *message,
     count_end(calls, call->entry.state);
     (void)call_post_drop_body(&calls->post, call->entry.peer, call->entry.life,
                               call_wire_body(call->entry.number, false));
-    if (call->entry.state == LS_CALL_TIMEOUT ||
-        call->entry.state == LS_CALL_CANCELLED ||
-        (call->entry.state == LS_CALL_FAILED && why != NULL))
+    /* What was not sent is not sent any more, whoever has answered it. */
+    if (call->letter != NULL)
+        call_post_withdraw(&calls->post, call->letter);
+    else if (call->entry.state == LS_CALL_TIMEOUT ||
+             call->entry.state == LS_CALL_CANCELLED ||
+             (call->entry.state == LS_CALL_FAILED && why != NULL))
         tell_cancelled(call);
     if (call->ended != NULL) {
         *calls->untold_end = call;

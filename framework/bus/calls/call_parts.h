@@ -92,6 +92,7 @@ struct ls_rpc {
     bool stopped;      /* the node is */
     bool undispatched; /* its dispatch thread has ended */
     int64_t wake_at, again_at;
+    uint64_t n_unanswered; /* answers that nothing could be kept of */
     int64_t stood_ns; /* the node, for which all deadlines have been put off */
     struct ls_rpc_stats stats;
     unsigned char bytes[CALL_WIRE_MAX];

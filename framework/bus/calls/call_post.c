@@ -17,20 +17,22 @@ bool call_post_waits(const struct call_post *post, uint32_t to)
     return box != NULL && box->first != NULL;
 }
 
-/* It is in no list any more. */
-static void free_letter(struct call_post *post, struct call_box *box,
-                        struct call_letter *letter)
+size_t call_post_answers(const struct call_post *post, uint32_t to)
 {
-    if (letter->answer) {
-        box->n_answers--;
-        post->n_answers--;
-    }
+    const struct call_box *box = find(post, to);
+    return box != NULL ? box->n_answers : 0;
+}
+
+/* It is in no list any more. */
+static void free_letter(struct call_box *box, struct call_letter *letter)
+{
+    box->n_answers -= letter->answer ? 1 : 0;
     if (letter->owner != NULL)
         *letter->owner = NULL;
     free(letter);
 }
 
-static void discard_first(struct call_post *post, struct call_box *box)
+static void discard_first(struct call_box *box)
 {
     struct call_letter *letter = box->first;
     box->first = letter->after;
@@ -38,14 +40,14 @@ static void discard_first(struct call_post *post, struct call_box *box)
         box->first->before = NULL;
     else
         box->last = NULL;
-    free_letter(post, box, letter);
+    free_letter(box, letter);
 }
 
-static void discard(struct call_post *post, struct call_letter *letter)
+static void discard(struct call_letter *letter)
 {
     struct call_box *box = letter->box;
     if (letter->before == NULL) {
-        discard_first(post, box);
+        discard_first(box);
         return;
     }
     letter->before->after = letter->after;
@@ -53,19 +55,15 @@ static void discard(struct call_post *post, struct call_letter *letter)
         letter->after->before = letter->before;
     else
         box->last = letter->before;
-    free_letter(post, box, letter);
+    free_letter(box, letter);
 }
 
 /* Where the pointer to it is. */
-static void discard_body(struct call_post *post, struct call_box *box,
-                         struct call_body **at)
+static void discard_body(struct call_box *box, struct call_body **at)
 {
     struct call_body *body = *at;
     *at = body->next;
-    if (body->answer) {
-        box->n_answers--;
-        post->n_answers--;
-    }
+    box->n_answers -= body->answer ? 1 : 0;
     payload_drop(body->payload);
     free(body);
 }
@@ -74,11 +72,11 @@ static void drop_all(struct call_post *post, struct call_box *box)
 {
     while (box->bodies != NULL) {
         post->dropped++;
-        discard_body(post, box, &box->bodies);
+        discard_body(box, &box->bodies);
     }
     while (box->first != NULL) {
         post->dropped++;
-        discard_first(post, box);
+        discard_first(box);
     }
 }
 
@@ -144,7 +142,6 @@ int call_post_add(struct call_post *post, uint32_t to, uint64_t life,
         box->first = letter;
     box->last = letter;
     box->n_answers += answer ? 1 : 0;
-    post->n_answers += answer ? 1 : 0;
     if (owner != NULL)
         *owner = letter;
     return LS_OK;
@@ -152,7 +149,7 @@ int call_post_add(struct call_post *post, uint32_t to, uint64_t life,
 
 void call_post_withdraw(struct call_post *post, struct call_letter *letter)
 {
-    discard(post, letter);
+    discard(letter);
     free_empty(post);
 }
 
@@ -180,7 +177,6 @@ int call_post_add_body(struct call_post *post, uint32_t to, uint64_t life,
                                .payload = payload_share(payload)};
     append(box, body);
     box->n_answers += answer ? 1 : 0;
-    post->n_answers += answer ? 1 : 0;
     return LS_OK;
 }
 
@@ -194,7 +190,7 @@ bool call_post_drop_body(struct call_post *post, uint32_t to, uint64_t life,
         at = &(*at)->next;
     if (at == NULL || *at == NULL)
         return false;
-    discard_body(post, box, at);
+    discard_body(box, at);
     free_empty(post);
     return true;
 }
@@ -211,7 +207,7 @@ void call_post_drop_answers(struct call_post *post, call_body_fn *fn,
             }
             fn(self, box->to, *at);
             post->dropped++;
-            discard_body(post, box, at);
+            discard_body(box, at);
         }
     }
     free_empty(post);
@@ -225,7 +221,7 @@ void call_post_lose(struct call_post *post, uint32_t to, uint64_t life)
         struct call_letter *after = letter->after;
         if (letter->life == life) {
             post->dropped++;
-            discard(post, letter);
+            discard(letter);
         }
         letter = after;
     }
@@ -236,7 +232,7 @@ void call_post_lose(struct call_post *post, uint32_t to, uint64_t life)
             continue;
         }
         post->dropped++;
-        discard_body(post, box, at);
+        discard_body(box, at);
     }
     free_empty(post);
 }
@@ -259,12 +255,12 @@ static int flush_bodies(struct call_post *post, struct call_box *box,
         status = send(self, box->to, body);
         if (status == LS_ELOST) {
             post->dropped++;
-            discard_body(post, box, &box->bodies);
+            discard_body(box, &box->bodies);
             status = LS_OK;
             continue;
         }
         if (status == LS_OK && body->at == payload_size(body->payload)) {
-            discard_body(post, box, &box->bodies);
+            discard_body(box, &box->bodies);
         } else if (status == LS_OK) {
             box->bodies = body->next;
             append(box, body);
@@ -283,7 +279,7 @@ bool call_post_flush(struct call_post *post, call_send_fn *send,
         while (status == LS_OK && box->first != NULL) {
             status = send(self, box->to, box->first->bytes, box->first->size);
             if (status == LS_OK)
-                discard_first(post, box);
+                discard_first(box);
         }
         if (status == LS_OK)
             status = flush_bodies(post, box, send_part, self);

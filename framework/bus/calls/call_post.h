@@ -49,12 +49,13 @@ struct call_box {
 
 struct call_post {
     struct call_box *boxes;
-    size_t n_answers; /* of all */
     uint64_t dropped;
 };
 
 /* Whether a message waits for it, and so what follows must wait, too. */
 bool call_post_waits(const struct call_post *post, uint32_t to);
+/* How many answers wait for it. */
+size_t call_post_answers(const struct call_post *post, uint32_t to);
 /* bytes: copied. answer: the last to a call of that member. owner: set to it,
  * and to NULL when it is gone; NULL: nobody is told. Errors: LS_ENOMEM;
  * LS_ELIMIT too many answers; both count as dropped. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "call_parts.h"
+#include "told.h"
 
 #define UNKNOWN_NAME "task name error"
 
@@ -24,9 +25,13 @@ static void reply(ls_rpc *calls, uint32_t to, uint64_t life, uint64_t number,
 {
     message->to = life;
     message->number = number;
-    if (calls_send(calls, to, life, message, NULL) != LS_OK)
-        ls_log_warn("call: node %u is not answered: %s", (unsigned)to,
-                    ls_error_text());
+    if (calls_send(calls, to, life, message, NULL) == LS_OK)
+        return;
+    const uint64_t n = ++calls->n_unanswered;
+    if (is_told(n))
+        ls_log_warn("call: node %u is not answered: %s; so far %llu answers "
+                    "could not be kept",
+                    (unsigned)to, ls_error_text(), (unsigned long long)n);
 }
 
 static void set_text(struct call_message *message, const char *text)
@@ -54,7 +59,7 @@ static void say(struct ls_request *request, struct call_message *message)
 /* Out of the table: nothing is to be said of it any more. */
 static void retire(struct ls_request *request)
 {
-    request_table_remove(&request->calls->requests, &request->entry);
+    open_calls_remove(&request->calls->requests.open, &request->entry);
     request->open = request->arriving = false;
 }
 
@@ -86,7 +91,7 @@ static struct ls_request *create(ls_rpc *calls, uint32_t from, uint64_t life,
     request->size = message->size;
     if (message->size != 0)
         memcpy(request->data, message->data, message->size);
-    if (request_table_add(&calls->requests, &request->entry) != LS_OK) {
+    if (open_calls_add(&calls->requests.open, &request->entry) != LS_OK) {
         free(request);
         return NULL;
     }
@@ -109,9 +114,10 @@ void calls_on_request(ls_rpc *calls, uint32_t from, uint64_t life, uint64_t own,
                       const struct call_message *message)
 {
     enum ls_call_code code;
-    enum request_verdict verdict = request_table_judge(
-        &calls->requests, from, life, own, message, calls->post.n_answers,
-        &code, calls_on_cancelled, calls);
+    enum request_verdict verdict =
+        request_table_judge(&calls->requests, from, life, own, message,
+                            call_post_answers(&calls->post, from), &code,
+                            calls_on_cancelled, calls);
     struct ls_request *request = NULL;
     if (verdict == REQUEST_STALE)
         return;
@@ -351,7 +357,7 @@ void calls_refuse_all(ls_rpc *calls)
 {
     struct open_call *entry;
     while ((entry = calls->requests.open.oldest) != NULL) {
-        request_table_remove(&calls->requests, entry);
+        open_calls_remove(&calls->requests.open, entry);
         turn_away(calls, (struct ls_request *)entry);
     }
     calls->ready = NULL;

@@ -113,8 +113,10 @@ static void send_errands(ls_rpc *calls)
         status = ls_channel_dispatch(calls->channel, CALLS_TELL);
         calls->tell_asked = status == LS_OK;
     }
-    if (status == LS_ENOMEM)
+    if (status == LS_ENOMEM) {
         calls->again_at = ls_now(calls->runtime) + AGAIN_NS;
+        ls_cond_broadcast(&calls->changed); /* who closes tries it itself */
+    }
     if (status == LS_ECLOSED) {
         calls->undispatched = true;
         calls_tell(calls);
@@ -396,6 +398,13 @@ static void join_workers(ls_rpc *calls)
             ls_log_error("call: a worker did not end");
 }
 
+/* Lock held. */
+static bool is_at_work(const ls_rpc *calls)
+{
+    return calls->untold != NULL || calls->n_telling != 0 ||
+           calls->n_running != 0 || calls->n_alarming != 0;
+}
+
 static void close_calls(ls_rpc *calls)
 {
     ls_mutex_lock(&calls->mutex);
@@ -407,11 +416,12 @@ static void close_calls(ls_rpc *calls)
         calls_drop_answers(calls);
     ls_cond_broadcast(&calls->work);
     settle(calls);
-    int status = LS_OK;
-    while ((calls->untold != NULL || calls->n_telling != 0 ||
-            calls->n_running != 0 || calls->n_alarming != 0) &&
-           status == LS_OK)
-        status = ls_cond_wait(&calls->changed, &calls->mutex, LS_FOREVER);
+    while (is_at_work(calls))
+        if (ls_cond_wait(&calls->changed, &calls->mutex, calls->again_at) !=
+            LS_OK) {
+            calls->again_at = LS_FOREVER;
+            settle(calls);
+        }
     ls_channel *channel = calls->channel;
     ls_mutex_unlock(&calls->mutex);
     join_workers(calls);

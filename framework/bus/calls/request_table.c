@@ -69,23 +69,6 @@ static void forget_caller(struct request_table *table, struct caller *caller)
     table->n_callers--;
 }
 
-int request_table_add(struct request_table *table, struct open_call *call)
-{
-    struct caller *caller = find_caller(table, call->peer);
-    const int status = open_calls_add(&table->open, call);
-    if (status == LS_OK && caller != NULL && caller->life == call->life)
-        caller->body_bytes += call->body_bytes;
-    return status;
-}
-
-void request_table_remove(struct request_table *table, struct open_call *call)
-{
-    struct caller *caller = find_caller(table, call->peer);
-    open_calls_remove(&table->open, call);
-    if (caller != NULL && caller->life == call->life)
-        caller->body_bytes -= call->body_bytes;
-}
-
 /* ---- what ends it from the other side ---------------------------------- */
 
 static void cancel(struct request_table *table, struct open_call *call)
@@ -208,10 +191,14 @@ static enum ls_call_code disconnect(struct request_table *table, uint32_t from,
 static enum ls_call_code judge_body(const struct request_table *table,
                                     const struct caller *caller, uint64_t size)
 {
+    uint64_t held = 0;
     if (size > table->most_bytes)
         return LS_CALL_TOO_LONG;
-    return size <= table->most_bytes - caller->body_bytes ? LS_CALL_OK
-                                                          : LS_CALL_BUSY;
+    for (const struct open_call *at = table->open.oldest;
+         at != NULL && size != 0; at = at->after)
+        if (at->peer == caller->id && at->life == caller->life)
+            held += at->body_bytes;
+    return held + size <= table->most_bytes ? LS_CALL_OK : LS_CALL_BUSY;
 }
 
 /* A new call of one that is known in this life. */

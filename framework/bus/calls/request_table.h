@@ -29,14 +29,13 @@ struct served {
 struct caller {
     uint32_t id;
     uint64_t life;
-    uint64_t last;       /* number of a call */
-    uint64_t body_bytes; /* of its open requests */
+    uint64_t last; /* number of a call */
 };
 
 struct request_table {
     struct served *served; /* the owner's */
     uint32_t channel;
-    struct open_calls open;
+    struct open_calls open; /* what is accepted, until it is answered */
     size_t most;
     uint64_t most_bytes;    /* of the bodies of one caller's */
     struct caller *callers; /* by id */
@@ -66,22 +65,14 @@ void request_table_fini(struct request_table *table);
 struct served *request_table_served(const struct request_table *table,
                                     const char *name, size_t size);
 
-/* A request came. own: this life of this node; waiting: answers that have not
- * been sent yet, which count as open. fn: is told of requests of an earlier
- * life of `from`, which are cancelled. */
+/* A request came. own: this life of this node; waiting: answers to `from` that
+ * have not been sent yet, which count as open. fn: is told of requests of an
+ * earlier life of `from`, which are cancelled. */
 enum request_verdict
 request_table_judge(struct request_table *table, uint32_t from, uint64_t life,
                     uint64_t own, const struct call_message *message,
                     size_t waiting, enum ls_call_code *code, open_call_fn *fn,
                     void *self);
-
-/* Take in one that is accepted; all but its places is filled. Errors:
- * LS_ENOMEM.
- */
-LS_MUST_USE int request_table_add(struct request_table *table,
-                                  struct open_call *call);
-/* It is answered. */
-void request_table_remove(struct request_table *table, struct open_call *call);
 
 /* A cancel came. Returns the request that it has cancelled, or NULL. */
 struct open_call *request_table_cancel(struct request_table *table,

@@ -124,12 +124,24 @@ static void note_waited(struct emit *e, struct peer *peer, int64_t since)
         peer->slow.waited_ns += waited;
 }
 
+int emit_check_one(const struct emit *e)
+{
+    if (e->one->member.incarnation == e->one_life &&
+        !member_has_ended(&e->one->member))
+        return LS_OK;
+    return ls_error(LS_ENOENT, "event \"%s\": node %u is gone", e->entry->name,
+                    e->one->member.id);
+}
+
 int emit_wait_room(struct emit *e, size_t size)
 {
     int64_t since = 0;
     int status = LS_OK;
     struct peer *peer = NULL, *slow = NULL;
     for (;;) {
+        if (e->one != NULL && !e->how->keeps &&
+            (status = emit_check_one(e)) != LS_OK)
+            break;
         peer = e->how->room == NULL ? NULL : e->how->room(e, size);
         const bool my_turn = !e->entry->emitting || e->under_way;
         if (my_turn && peer == NULL)
@@ -278,6 +290,20 @@ static int publish(struct emit *e, struct peer *to, const struct part *part,
                                    part->release, part->hint);
 }
 
+/* It gets no more of this one. Others may have begun to listen since the last
+ * part. Without memory it is sent the next part, and passes that over. */
+static void note_missing(struct emit *e, struct peer *peer)
+{
+    const struct part nothing = {.data = ""};
+    struct peer **more =
+        realloc(e->missing, (e->n_missing + 1) * sizeof(*more));
+    if (more == NULL)
+        return;
+    e->missing = more;
+    e->missing[e->n_missing++] = peer;
+    (void)publish(e, peer, &nothing, WIRE_FLAG_WITHDRAW);
+}
+
 /* Policy drop: whether this one misses the event, of which it may have missed a
  * part already. It counts once. */
 static bool misses(struct emit *e, struct peer *peer, size_t size)
@@ -288,11 +314,8 @@ static bool misses(struct emit *e, struct peer *peer, size_t size)
     if (has_room(e, peer, size))
         return false;
     losses_dropped(e->node, e->entry, peer);
-    if (e->missing != NULL) {
-        const struct part nothing = {.data = ""};
-        e->missing[e->n_missing++] = peer;
-        (void)publish(e, peer, &nothing, WIRE_FLAG_WITHDRAW);
-    }
+    if (e->under_way)
+        note_missing(e, peer);
     return true;
 }
 
@@ -414,8 +437,6 @@ static int emit_long(struct emit *e)
     size_t at = 0;
     int status = LS_OK;
     emit_under_way(e, true);
-    if (may_miss(e))
-        e->missing = calloc(e->entry->targets.n + 1, sizeof(*e->missing));
     emit_number(e);
     while (at < e->in->size && status == LS_OK) {
         const size_t piece = piece_of(e);
@@ -581,6 +602,7 @@ static int find_one(struct emit *e)
     if (there && events_listens(node, e->entry, peer)) {
         e->one = peer;
         e->one_direct = direct;
+        e->one_life = peer->member.incarnation;
     }
     transport_unlock(node->transport);
     if (e->one != NULL)

@@ -21,6 +21,7 @@ struct emit {
     struct ls_due due; /* at 0: it has not had to wait yet */
     struct peer *one;  /* to_one */
     struct peer *one_direct;
+    uint64_t one_life; /* in which it was found */
     uint64_t sequence;
     int64_t waited_at;       /* it began to wait for room then; 0: it did not */
     int64_t traced_at;       /* it was published then; 0: not recorded */
@@ -34,9 +35,13 @@ struct emit {
     struct receiver one_to; /* for a single one nothing is allocated */
 };
 
+/* Whether the one that it is for is still there. Lock held.
+ * Errors: LS_ENOENT it has left or was lost since. */
+int emit_check_one(const struct emit *e);
 /* Wait until it is the turn of this emit and all have room for so many bytes,
  * or need not have it. Lock held, and let go of meanwhile.
- * Errors: LS_EAGAIN it may not wait any longer; what ended it. */
+ * Errors: LS_EAGAIN it may not wait any longer; what ended it; LS_ENOENT as
+ *         above, but where the payload is kept. */
 int emit_wait_room(struct emit *e, size_t size);
 /* Reliable and latest ones keep the payload: there is one copy for all.
  * Errors: LS_ENOMEM. */

@@ -114,9 +114,8 @@ static int emit_parcels(struct emit *e)
         emit_wait_room(e, size < WIRE_CHUNK_BYTES ? size : WIRE_CHUNK_BYTES);
     if (status == LS_OK && e->one == NULL)
         status = choose_all(e);
-    if (status == LS_OK && e->one != NULL && is_gone(e->to))
-        status = ls_error(LS_ENOENT, "event \"%s\": node %u is gone",
-                          e->entry->name, e->one->member.id);
+    if (status == LS_OK && e->one != NULL)
+        status = emit_check_one(e);
     if (status == LS_OK) {
         emit_number(e);
         status = size > piece_of(e) ? push_long(e) : push_part(e, 0, size, 0);

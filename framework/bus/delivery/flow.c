@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "bus.h"
+#include "told.h"
 
 static uint64_t load(const _Atomic uint64_t *counter)
 {
@@ -33,7 +34,8 @@ static void store(_Atomic uint64_t *counter, uint64_t value)
 
 static void add(_Atomic uint64_t *counter, uint64_t value)
 {
-    store(counter, load(counter) + value); /* one writer: the bus thread */
+    /* One writer at a time: the bus thread, or whoever has the lock. */
+    store(counter, load(counter) + value);
 }
 
 int flow_open(struct peer *peer)
@@ -51,27 +53,27 @@ int flow_open(struct peer *peer)
     return LS_OK;
 }
 
-void flow_begin(struct peer *peer, bool keep)
+void flow_begin(struct peer *peer)
 {
     struct hop *hop = peer->hop;
     if (hop == NULL)
         return;
-    const uint64_t messages = load(&hop->kept_messages);
-    const uint64_t bytes = load(&hop->kept_bytes);
     hop->sent = hop->limit = hop->arrived = hop->claimed = (struct account){0};
-    hop->ahead = (struct account){0};
+    hop->ahead = hop->seen = (struct account){0};
     hop->carried = 0;
     hop->near = false;
     pace_init(&hop->pace);
     hop->counts = false;
     store(&hop->got_messages, 0);
     store(&hop->got_bytes, 0);
-    /* Of another life: what is still held of it will be released. */
-    store(&hop->kept_messages, keep ? messages - hop->released.messages : 0);
-    store(&hop->kept_bytes, keep ? bytes - hop->released.bytes : 0);
+    store(&hop->kept_messages,
+          load(&hop->kept_messages) - load(&hop->released_messages));
+    store(&hop->kept_bytes,
+          load(&hop->kept_bytes) - load(&hop->released_bytes));
     store(&hop->granted_messages, 0);
     store(&hop->granted_bytes, 0);
-    hop->released = (struct account){0};
+    store(&hop->released_messages, 0);
+    store(&hop->released_bytes, 0);
 }
 
 /* ---- sending ----------------------------------------------------------- */
@@ -133,14 +135,32 @@ size_t flow_piece(const struct peer *peer)
 
 /* ---- receiving --------------------------------------------------------- */
 
+/* A sender may say that less was sent than has come, and that is then what
+ * came: so what is held is looked at, too. */
+static bool may_be_held(uint64_t more, uint64_t kept, uint64_t window,
+                        const _Atomic uint64_t *released, uint64_t *seen)
+{
+    if (kept + more <= *seen + 2 * window)
+        return true;
+    *seen = load(released); /* of another thread: not for each message */
+    return kept + more <= *seen + 2 * window;
+}
+
+/* What the network doubles may take a window more than was granted. */
 bool flow_may(const ls_node *node, const struct peer *peer, uint64_t messages,
               uint64_t bytes)
 {
-    const struct hop *hop = peer->hop;
+    struct hop *hop = peer->hop;
+    const uint64_t most = node->options.window_messages;
+    const uint64_t most_bytes = node->options.window_bytes;
     return load(&hop->got_messages) + messages <=
-               load(&hop->granted_messages) + node->options.window_messages &&
+               load(&hop->granted_messages) + most &&
            load(&hop->got_bytes) + bytes <=
-               load(&hop->granted_bytes) + node->options.window_bytes;
+               load(&hop->granted_bytes) + most_bytes &&
+           may_be_held(messages, load(&hop->kept_messages), most,
+                       &hop->released_messages, &hop->seen.messages) &&
+           may_be_held(bytes, load(&hop->kept_bytes), most_bytes,
+                       &hop->released_bytes, &hop->seen.bytes);
 }
 
 void flow_got(struct peer *peer, uint64_t messages, size_t bytes, bool keep)
@@ -160,13 +180,22 @@ void flow_got_near(struct peer *peer, size_t bytes)
     peer->hop->ahead.bytes += bytes;
 }
 
+/* How far one may go: nowhere, if more is held than has room, as of one who
+ * went too far and begins another life. */
+static uint64_t limit(uint64_t got, uint64_t kept, uint64_t released,
+                      uint64_t window)
+{
+    const uint64_t to = got - kept + released + window;
+    return to <= INT64_MAX ? to : 0;
+}
+
 static struct account limit_of(const ls_node *node, const struct hop *hop)
 {
     return (struct account){
-        load(&hop->got_messages) - load(&hop->kept_messages) +
-            hop->released.messages + node->options.window_messages,
-        load(&hop->got_bytes) - load(&hop->kept_bytes) + hop->released.bytes +
-            node->options.window_bytes};
+        limit(load(&hop->got_messages), load(&hop->kept_messages),
+              load(&hop->released_messages), node->options.window_messages),
+        limit(load(&hop->got_bytes), load(&hop->kept_bytes),
+              load(&hop->released_bytes), node->options.window_bytes)};
 }
 
 /* A grant is never taken back, also when it was made of what came twice. */
@@ -221,8 +250,8 @@ void flow_release(ls_node *node, const struct peer *peer, uint64_t messages,
                   uint64_t bytes)
 {
     struct hop *hop = peer->hop;
-    hop->released.messages += messages;
-    hop->released.bytes += bytes;
+    add(&hop->released_messages, messages);
+    add(&hop->released_bytes, bytes);
     const struct account limit = limit_of(node, hop);
     /* Whoever emits short ones without a pause holds the lock most of the time,
      * and what comes through memory is not read without it. */
@@ -295,6 +324,15 @@ static uint64_t settle(_Atomic uint64_t *got, uint64_t claims, uint64_t ahead)
     return load(got) - claims;
 }
 
+static void log_lost(struct hop *hop, uint32_t id, uint64_t n)
+{
+    const uint64_t times = ++hop->n_losses;
+    if (is_told(times))
+        ls_log_warn("bus: %llu messages from node %u were lost on the way; so "
+                    "far such happened %llu times",
+                    (unsigned long long)n, id, (unsigned long long)times);
+}
+
 /* The sender counts so much: what is missing was lost on the way. */
 static int settle_sent(ls_node *node, const struct peer *peer,
                        uint64_t messages, uint64_t bytes)
@@ -311,8 +349,7 @@ static int settle_sent(ls_node *node, const struct peer *peer,
         return LS_OK;
     if (messages > got) {
         node->figures.stats.lost += messages - got;
-        ls_log_warn("bus: %llu messages from node %u were lost on the way",
-                    (unsigned long long)(messages - got), peer->member.id);
+        log_lost(hop, peer->member.id, messages - got);
     }
     hop->ahead.messages =
         settle(&hop->got_messages, messages, hop->ahead.messages);

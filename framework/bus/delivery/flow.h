@@ -39,13 +39,17 @@ struct hop {
      * by whoever is done with a message. */
     _Atomic uint64_t got_messages, got_bytes;
     _Atomic uint64_t kept_messages, kept_bytes; /* of got: held in the window */
-    struct account released, claimed; /* by the peer, of what it sent */
-    struct account ahead; /* bus thread: of got, what came through memory and
-                           * may not be in the next claim yet, at most */
+    _Atomic uint64_t released_messages, released_bytes; /* of kept */
+    struct account seen;    /* bus thread: of released, at least */
+    struct account claimed; /* by the peer, of what it sent */
+    uint64_t n_losses;      /* how often something was lost; of all lives */
+    struct account ahead;   /* bus thread: of got, what came through memory and
+                             * may not be in the next claim yet, at most */
     _Atomic uint64_t granted_messages, granted_bytes;
     struct message_list relay; /* waits for room at its receivers */
     struct message_list early; /* of those whom this hub speaks for */
     int64_t early_at;          /* since when */
+    size_t early_bytes;        /* of early, what counts in no window */
 };
 
 /* A peer has one that this node is connected to, or will be: from flow_open(),
@@ -55,9 +59,9 @@ struct hop {
 
 /* Bus thread, lock held. Errors: LS_ENOMEM. */
 int flow_open(struct peer *peer);
-/* The accounts of a new life. keep: what is still held of what came stays in
- * the window: the same life is met again. */
-void flow_begin(struct peer *peer, bool keep);
+/* The accounts of a new life. What is still held of what came stays in the
+ * window, or whoever restarts often enough could have any number of windows. */
+void flow_begin(struct peer *peer);
 
 /* ---- sending; lock held ------------------------------------------------ */
 

@@ -44,6 +44,7 @@ static bool deliver(ls_node *node, const struct incoming *in,
         whole = assembly_add(node, in->origin, in->direct, entry, header,
                              in->data, in->size, &keep);
     } else {
+        whole->held_messages = 1;
         whole->held_bytes = in->size;
         whole->event.data = in->data;
         whole->event.size = in->payload_size;
@@ -55,7 +56,6 @@ static bool deliver(ls_node *node, const struct incoming *in,
     if (whole == NULL)
         return false;
     whole->peer = in->counted ? NULL : in->direct;
-    whole->peer_life = in->direct->member.incarnation;
     bus_event(node, whole, entry, header);
     return whole == message;
 }
@@ -148,6 +148,20 @@ static int over(const struct peer *direct)
                     direct->member.id);
 }
 
+/* Of those that take an event back no more wait at a hub than may of events. */
+#define WAITING_WINDOWS 4
+
+/* Whether it may come, by what its sender was granted. */
+static bool may_come(const ls_node *node, const struct incoming *in)
+{
+    if (in->counted)
+        return true;
+    return is_withdrawal(in->header)
+               ? in->direct->hop->relay.n <
+                     (size_t)WAITING_WINDOWS * node->options.window_messages
+               : flow_may(node, in->direct, 1, in->size);
+}
+
 static void count_received(ls_node *node, uint64_t n, uint64_t bytes)
 {
     atomic_fetch_add_explicit(&node->figures.received, n, memory_order_relaxed);
@@ -166,7 +180,7 @@ static int take_in(ls_node *node, const struct incoming *in,
         mine ? events_heard(node, header->name, header->name_size) : NULL;
     if (is_repeated(node, entry, header, 1))
         return LS_OK;
-    if (!in->counted && !flow_may(node, in->direct, 1, in->size))
+    if (!may_come(node, in))
         return over(in->direct);
     if (entry != NULL && !is_wanted(node, entry, in))
         entry = NULL;
@@ -276,7 +290,6 @@ int incoming_batch(ls_node *node, const struct incoming *in,
     }
     count_received(node, n, bytes);
     message->peer = in->direct;
-    message->peer_life = in->direct->member.incarnation;
     message->held_bytes = bytes;
     message->held_messages = n;
     message->more = n - 1;

@@ -302,7 +302,7 @@ static void message_drop(void *self, void *content)
     bus_drop(self, content);
 }
 
-void streams_reset(ls_node *node, struct peer *peer, bool keep)
+void streams_reset(ls_node *node, struct peer *peer)
 {
     struct peer_streams *streams = streams_of(peer);
     struct loss loss = {.node = node, .peer = peer};
@@ -312,15 +312,11 @@ void streams_reset(ls_node *node, struct peer *peer, bool keep)
     stream_sender_fini(&streams->out, lose, &loss);
     stream_receiver_fini(&streams->in, message_drop, node);
     begin(streams);
-    if (keep)
-        return;
-    atomic_store(&streams->held_messages, 0);
-    atomic_store(&streams->held_bytes, 0);
 }
 
 void streams_free(ls_node *node, struct peer *peer)
 {
-    streams_reset(node, peer, false);
+    streams_reset(node, peer);
     free(streams_of(peer));
 }
 
@@ -447,7 +443,6 @@ static bool deliver_event(ls_node *node, struct peer *origin,
     whole->stream = true;
     whole->latest = (header->flags & WIRE_FLAG_LATEST) != 0;
     whole->peer = origin;
-    whole->peer_life = origin->member.incarnation;
     whole->held_bytes = whole == message ? weight : whole->event.size;
     whole->held_messages = 1;
     atomic_fetch_add(&streams->held_messages, 1);
@@ -550,6 +545,18 @@ static bool is_granted(const struct peer_streams *streams,
                 streams->permitted_bytes + STREAM_FIRST_BYTES);
 }
 
+/* What a new life may send unasked: not on top of a window that the one before
+ * has filled. */
+static bool finds_room(const ls_node *node, const struct peer_streams *streams,
+                       const struct wire_header *header)
+{
+    if (header->of == WIRE_KIND_CHANNEL ||
+        streams->got_messages < streams->permitted_messages)
+        return true;
+    const struct account room = room_of(node, streams);
+    return room.messages != 0 && room.bytes != 0;
+}
+
 static void count(struct peer_streams *streams,
                   const struct wire_header *header, size_t size)
 {
@@ -592,6 +599,8 @@ int streams_message(ls_node *node, struct peer *origin,
         is_block(header) ? blocks_weight(node, header->data, size) : size;
     if (!is_granted(streams, header, weight))
         return ls_error(LS_ELIMIT, "it sent more than it has room for here");
+    if (!finds_room(node, streams, header))
+        return LS_OK; /* it will come again */
     const bool was_whole = streams->in.n_held == 0;
     const enum stream_verdict verdict =
         stream_receive(&streams->in, header->number, message, weight,
@@ -704,5 +713,5 @@ void streams_close(ls_node *node)
 {
     latest_close(node);
     for (size_t i = 0; i < node->world.n; i++)
-        streams_reset(node, world_at(node, i), false);
+        streams_reset(node, world_at(node, i));
 }

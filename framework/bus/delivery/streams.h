@@ -75,9 +75,9 @@ int streams_push(ls_node *node, struct peer *peer, const struct parcel *parcel);
 void streams_present(ls_node *node, struct peer *peer);
 /* It left or was lost: what is not acknowledged is counted, and told. */
 void streams_gone(ls_node *node, struct peer *peer);
-/* The peer begins a new life. keep: what is held of what it sent stays in the
- * window: the same life is met again. */
-void streams_reset(ls_node *node, struct peer *peer, bool keep);
+/* The peer begins a new life. What is still held of what it sent stays in the
+ * window. */
+void streams_reset(ls_node *node, struct peer *peer);
 /* With the peer. */
 void streams_free(ls_node *node, struct peer *peer);
 void streams_acknowledged(ls_node *node, struct peer *peer,

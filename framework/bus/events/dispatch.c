@@ -216,6 +216,7 @@ static int take_local(ls_node *node, struct event_entry *entry, size_t size,
         return LS_ENOMEM;
     }
     message->local = true;
+    message->held_messages = 1;
     message->held_bytes = size;
     message->entry = entry;
     message->event.name = entry->name;
@@ -473,7 +474,6 @@ static void run_listeners(ls_node *node, struct event_entry *entry,
 
 struct releases {
     struct peer *peer;
-    uint64_t life; /* of the peer, when the messages came */
     struct account account, stream, local;
 };
 
@@ -481,11 +481,9 @@ static void release(ls_node *node, struct releases *r)
 {
     if (r->peer != NULL) {
         transport_lock(node->transport);
-        /* Else the window is gone, with its sender. */
-        const bool lives = r->peer->member.incarnation == r->life;
-        if (lives && r->account.messages != 0)
+        if (r->account.messages != 0)
             flow_release(node, r->peer, r->account.messages, r->account.bytes);
-        if (lives && r->stream.messages != 0)
+        if (r->stream.messages != 0)
             streams_release(node, r->peer, r->stream.messages, r->stream.bytes);
         transport_unlock(node->transport);
     }
@@ -502,20 +500,18 @@ static void account_for(ls_node *node, struct releases *r,
 {
     if (message->kind != MESSAGE_EVENT)
         return;
-    const uint64_t n = message->held_messages != 0 ? message->held_messages : 1;
     if (message->local) {
-        r->local.messages += n;
+        r->local.messages += message->held_messages;
         r->local.bytes += message->held_bytes;
     }
     if (message->peer == NULL)
         return;
-    if (r->peer != message->peer || r->life != message->peer_life) {
+    if (r->peer != message->peer) {
         release(node, r);
         r->peer = message->peer;
-        r->life = message->peer_life;
     }
     struct account *account = message->stream ? &r->stream : &r->account;
-    account->messages += n;
+    account->messages += message->held_messages;
     account->bytes += message->held_bytes;
 }
 

@@ -103,6 +103,8 @@ struct event_entry *events_heard(ls_node *node, const char *name, size_t size)
 {
     struct event_entry *entry = events_find(node, name, size);
     char copy[LS_EVENT_MAX + 1];
+    if (entry != NULL && entry->is_prefix)
+        return NULL; /* no event is named so */
     if (entry != NULL || atomic_load(&node->table.prefixes) == NULL ||
         size > LS_EVENT_MAX)
         return entry;
@@ -193,6 +195,20 @@ void events_free(ls_node *node)
     }
 }
 
+/* A connection is of one link, with one number: who says otherwise would take
+ * the places of others. */
+static bool listens_already(const struct event_entry *entry, uint32_t id,
+                            uint64_t connection)
+{
+    for (size_t i = 0; i < entry->n_remotes && connection != 0; i++) {
+        const struct remote_listener *remote = &entry->remotes[i];
+        if (remote->id == id && remote->connection == connection &&
+            remote->n != 0)
+            return true;
+    }
+    return false;
+}
+
 int events_remote(ls_node *node, struct event_entry *entry,
                   const struct wire_listen *listen, uint64_t connection,
                   bool listens, enum listening *how)
@@ -226,6 +242,11 @@ int events_remote(ls_node *node, struct event_entry *entry,
     }
     if (!listens)
         return LS_OK; /* the end of one that was refused */
+    if (listens_already(entry, listen->id, connection))
+        return ls_error(LS_EPROTO,
+                        "node %u listens to event \"%s\" over two links that "
+                        "are one connection",
+                        listen->id, entry->name);
     if (entry->n_remotes == MAX_LISTENERS)
         return ls_error(LS_ELIMIT, "more than %d listen to event \"%s\"",
                         MAX_LISTENERS, entry->name);

@@ -55,7 +55,10 @@ static int make_listener(struct listener **out, const char *event,
         listener->glob = strdup(event);
     if (listener == NULL || (label != NULL && listener->label == NULL) ||
         (is_prefix && listener->glob == NULL)) {
-        free(listener == NULL ? NULL : listener->label);
+        if (listener != NULL) {
+            free(listener->label);
+            free(listener->glob);
+        }
         free(listener);
         return ls_error(LS_ENOMEM, "no memory for a listener");
     }

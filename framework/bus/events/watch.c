@@ -22,7 +22,7 @@ static void unwatch(ls_node *node, const void *self)
 }
 
 /* Tell a new watch alone of those that are ready, in order with events. */
-static void tell_ready(ls_node *node, uint64_t watch)
+static int tell_ready(ls_node *node, uint64_t watch)
 {
     enum { AT_ONCE = 16 };
     size_t at = 0, n;
@@ -32,7 +32,7 @@ static void tell_ready(ls_node *node, uint64_t watch)
         if (message == NULL || members == NULL) {
             free(message);
             free(members);
-            return;
+            return ls_error(LS_ENOMEM, "no memory to tell who is ready");
         }
         n = 0;
         transport_lock(node->transport);
@@ -46,6 +46,7 @@ static void tell_ready(ls_node *node, uint64_t watch)
         message->watch = watch;
         dispatch_append(node, message);
     } while (n == AT_ONCE);
+    return LS_OK;
 }
 
 int ls_node_on_member(ls_node *node,
@@ -69,9 +70,15 @@ int ls_node_on_member(ls_node *node,
         node->watches.first = watch;
     }
     ls_mutex_unlock(&node->router.lock);
-    if (number != 0 && node->transport != NULL)
-        tell_ready(node, number);
-    return LS_OK;
+    const int status = number != 0 && node->transport != NULL
+                           ? tell_ready(node, number)
+                           : LS_OK;
+    if (status != LS_OK) {
+        ls_mutex_lock(&node->router.lock);
+        unwatch(node, self);
+        ls_mutex_unlock(&node->router.lock);
+    }
+    return status;
 }
 
 /* only: the number of a watch; 0: all. Router held, and let go of meanwhile. */

@@ -13,6 +13,7 @@
 
 #include "bus.h"
 #include "credentials.h"
+#include "text_cut.h"
 
 /* A proof for each address of this node: the dialler knows which it dialled. */
 static size_t prove(const ls_node *node, const char *challenge, uint8_t *out)
@@ -73,8 +74,7 @@ static bool is_proved(const ls_node *node, const struct link *link,
 
 static void refuse(ls_node *node, struct link *link, enum ls_refusal_kind kind)
 {
-    snprintf(link->refusal, sizeof link->refusal, "%.*s",
-             (int)sizeof link->refusal - 1, ls_error_text());
+    text_cut(link->refusal, sizeof link->refusal, ls_error_text());
     refusals_note(&node->refusals, kind, link->endpoint, 1, node->loop.now);
 }
 
@@ -133,6 +133,13 @@ static void bind(ls_node *node, struct link *link, struct peer *peer)
         link_present(node, link);
 }
 
+/* Whether it answers what the connection that the link has now asks. */
+static bool is_asked(const struct link *link, const struct message *message)
+{
+    return link->transport != NULL &&
+           memcmp(message->head + 1, link->challenge, WIRE_CHALLENGE_SIZE) == 0;
+}
+
 static void on_answer(ls_node *node, struct link *link,
                       const struct message *message,
                       const struct wire_header *header)
@@ -151,6 +158,8 @@ static void on_answer(ls_node *node, struct link *link,
         link->closing = true;
         return;
     }
+    if (!is_asked(link, message)) /* by that it was dialled as another */
+        return;
     link->same_id = header->origin == node->options.id;
     if (link->same_id) /* what it says of this is heard, and nothing else */
         transport_link_trust(link->transport, message);
@@ -194,8 +203,7 @@ void answer_read(ls_node *node, struct link *link,
         answer_mismatch(node, link);
         return;
     }
-    if (memcmp(message->head + 1, link->challenge, WIRE_CHALLENGE_SIZE) != 0 ||
-        !is_proved(node, link, header)) {
+    if (!is_asked(link, message) || !is_proved(node, link, header)) {
         (void)ls_error(LS_EPROTO,
                        "what listens there cannot prove to be node "
                        "%" PRIu32,

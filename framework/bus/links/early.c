@@ -3,7 +3,9 @@
  * The presence of a leaf and what it sends come over two connections, and
  * either may come first. A leaf that is not ready is not heard; so what comes
  * first is kept, in the window of the hub, until the leaf is, or as long as a
- * silence. */
+ * silence. What counts in no window may be of as many bytes as there are in
+ * one.
+ */
 #include "incoming.h"
 
 #define EARLY_MAX 4096 /* messages of one hub; what is reliable comes again */
@@ -11,6 +13,23 @@
 static bool is_event(const struct wire_header *header)
 {
     return header->kind == WIRE_KIND_EVENT || header->kind == WIRE_KIND_CHUNK;
+}
+
+static bool is_in_window(const struct wire_header *header)
+{
+    return is_event(header) && (header->flags & WIRE_FLAG_WITHDRAW) == 0;
+}
+
+/* An event only once those of the hub count here. */
+static bool has_room(const ls_node *node, const struct peer *hub,
+                     const struct wire_header *header, size_t size)
+{
+    const struct hop *hop = hub->hop;
+    if (hop->early.n == EARLY_MAX || (is_event(header) && !hop->counts))
+        return false;
+    return is_in_window(header)
+               ? flow_may(node, hub, 1, size)
+               : hop->early_bytes + size <= node->options.window_bytes;
 }
 
 static bool waits(const struct peer *hub)
@@ -22,17 +41,17 @@ bool early_keep(ls_node *node, struct peer *hub,
                 const struct wire_header *header, struct message *message)
 {
     const size_t size = bus_payload_size(message, header);
-    const bool event = is_event(header);
-    if ((event && (!hub->hop->counts || !flow_may(node, hub, 1, size))) ||
-        hub->hop->early.n == EARLY_MAX ||
-        (!event && header->kind != WIRE_KIND_RELIABLE &&
+    if (!has_room(node, hub, header, size) ||
+        (!is_event(header) && header->kind != WIRE_KIND_RELIABLE &&
          header->kind != WIRE_KIND_CHANNEL)) {
         atomic_fetch_add_explicit(&node->figures.early, 1,
                                   memory_order_relaxed);
         return false;
     }
-    if (event && (header->flags & WIRE_FLAG_WITHDRAW) == 0)
+    if (is_in_window(header))
         flow_got(hub, 1, size, true);
+    else
+        hub->hop->early_bytes += size;
     if (hub->hop->early.n == 0)
         hub->hop->early_at = node->loop.now;
     message_list_append(&hub->hop->early, message);
@@ -44,8 +63,10 @@ bool early_keep(ls_node *node, struct peer *hub,
 static void let_go(ls_node *node, struct peer *hub,
                    const struct wire_header *header, size_t size)
 {
-    if (is_event(header) && (header->flags & WIRE_FLAG_WITHDRAW) == 0)
+    if (is_in_window(header))
         flow_release(node, hub, 1, size);
+    else
+        hub->hop->early_bytes -= size;
 }
 
 static bool read_again(const struct message *message,

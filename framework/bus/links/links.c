@@ -23,10 +23,12 @@ struct link *link_find(ls_node *node, const char *endpoint)
 
 /* ---- what is subscribed to --------------------------------------------- */
 
-static int subscribe(struct link *link, const uint8_t *topic, size_t size,
-                     bool on)
+int link_subscribe(struct link *link, const uint8_t *topic, size_t size,
+                   bool on)
 {
-    return transport_link_subscribe(link->transport, topic, size, on);
+    return link->transport != NULL
+               ? transport_link_subscribe(link->transport, topic, size, on)
+               : LS_OK; /* all of it is when there is a socket again */
 }
 
 int link_listen(struct link *link, uint32_t id, const struct event_entry *entry,
@@ -40,12 +42,12 @@ int link_listen(struct link *link, uint32_t id, const struct event_entry *entry,
      * before it is lifted. */
     int status = LS_OK;
     if (how != LISTENING_BEGINS)
-        status = subscribe(link, topic, size, false);
+        status = link_subscribe(link, topic, size, false);
     if (status == LS_OK && how != LISTENING_ANEW)
-        status = subscribe(link, entry->topic, entry->filter_size,
-                           how == LISTENING_BEGINS);
+        status = link_subscribe(link, entry->topic, entry->filter_size,
+                                how == LISTENING_BEGINS);
     if (status == LS_OK && how != LISTENING_ENDS)
-        status = subscribe(link, topic, size, true);
+        status = link_subscribe(link, topic, size, true);
     return status;
 }
 
@@ -53,8 +55,8 @@ static int ask(ls_node *node, struct link *link)
 {
     uint8_t topic[WIRE_TOPIC_MAX];
     link->ask_at = node->loop.now + link->ask_ns;
-    return subscribe(link, topic, wire_topic_challenge(topic, link->challenge),
-                     true);
+    return link_subscribe(link, topic,
+                          wire_topic_challenge(topic, link->challenge), true);
 }
 
 static int challenge(ls_node *node, struct link *link)
@@ -70,8 +72,8 @@ static int challenge(ls_node *node, struct link *link)
 static void ask_again(ls_node *node, struct link *link)
 {
     uint8_t topic[WIRE_TOPIC_MAX];
-    (void)subscribe(link, topic, wire_topic_challenge(topic, link->challenge),
-                    false);
+    (void)link_subscribe(link, topic,
+                         wire_topic_challenge(topic, link->challenge), false);
     (void)ask(node, link);
     link->ask_ns *= 2;
     if (link->ask_ns > LINK_ASK_MAX_NS)
@@ -83,13 +85,13 @@ static int subscribe_own(ls_node *node, struct link *link)
     uint8_t topic[WIRE_TOPIC_MAX];
     int status = challenge(node, link);
     if (status == LS_OK)
-        status = subscribe(link, topic, wire_topic_control(topic), true);
+        status = link_subscribe(link, topic, wire_topic_control(topic), true);
     if (status == LS_OK) /* a hub is sent what is for any of its leaves */
-        status =
-            subscribe(link, topic,
-                      node->me.hub ? wire_topic_inboxes(topic)
-                                   : wire_topic_inbox(topic, node->options.id),
-                      true);
+        status = link_subscribe(link, topic,
+                                node->me.hub
+                                    ? wire_topic_inboxes(topic)
+                                    : wire_topic_inbox(topic, node->options.id),
+                                true);
     const struct event_entry *entry = NULL;
     while (status == LS_OK && (entry = events_next(node, entry)) != NULL)
         if (entry->subscribed)
@@ -118,7 +120,7 @@ static int subscribe_as(struct link *link, const struct wire_presence *who,
     uint8_t topic[WIRE_TOPIC_MAX];
     struct wire_presence me = *who;
     me.link = link->number;
-    return subscribe(link, topic, wire_presence_write(topic, &me), on);
+    return link_subscribe(link, topic, wire_presence_write(topic, &me), on);
 }
 
 static int subscribe_presence(ls_node *node, struct link *link, bool on)
@@ -238,8 +240,14 @@ static bool is_present(const ls_node *node, uint32_t id)
     return peer != NULL && peer->member.n_present != 0;
 }
 
+static int64_t silence_of(const ls_node *node)
+{
+    return node->options.silence_ms * LS_NS_PER_MS;
+}
+
 /* Another node is said to be at the address of a link. Hearsay does not count
- * where one says so itself. */
+ * where one says so itself; and of those that others name each has a time of
+ * silence to answer, or who names many would have it dialled for ever. */
 static int dial_as(ls_node *node, struct link *link, uint32_t id)
 {
     const struct peer *peer = link->peer;
@@ -252,6 +260,11 @@ static int dial_as(ls_node *node, struct link *link, uint32_t id)
                         "%" PRIu32 " is",
                         id, link->endpoint,
                         answers ? peer->member.id : link->id);
+    if (hearsay && node->loop.now - link->heard_at < silence_of(node))
+        return ls_error(LS_ELIMIT,
+                        "%s is not dialled as node %" PRIu32 ": it is dialled "
+                        "as node %" PRIu32,
+                        link->endpoint, id, link->id);
     int status = check_key(node, link->endpoint, id);
     if (status != LS_OK)
         return status; /* it stays whose it was */
@@ -260,7 +273,7 @@ static int dial_as(ls_node *node, struct link *link, uint32_t id)
     link->hearsay = hearsay && peer == NULL;
     transport_link_close(&link->transport, false);
     status = open_link(node, link);
-    link->closing = status != LS_OK;
+    link->closing = status != LS_OK && !link->attached;
     return status;
 }
 
@@ -298,8 +311,7 @@ int link_dial(ls_node *node, const char *endpoint, bool attached, bool known,
     link->known = known;
     link->id = id;
     link->ask_ns = LINK_ASK_NS;
-    link->redial_ns =
-        hearsay ? node->options.silence_ms * LS_NS_PER_MS : first_redial(node);
+    link->redial_ns = hearsay ? silence_of(node) : first_redial(node);
     while (link->number == 0)
         link->number = ls_entropy(node->runtime);
     status = open_link(node, link);
@@ -332,6 +344,8 @@ static void take_turns(const ls_node *node, struct link *link)
         link->id = next;
 }
 
+/* Where there is no socket for it, one that the user gave is dialled again
+ * later: nobody else may know of it. */
 static void redial(ls_node *node, struct link *link)
 {
     take_turns(node, link);
@@ -343,7 +357,7 @@ static void redial(ls_node *node, struct link *link)
     if (open_link(node, link) == LS_OK)
         return;
     ls_log_warn("bus: dialling %s again: %s", link->endpoint, ls_error_text());
-    link->closing = true;
+    link->closing = !link->attached;
 }
 
 /* Others may name it again. */
@@ -368,7 +382,8 @@ static void seek(ls_node *node, const struct link *link, struct member *member)
 
 static bool works(const struct link *link)
 {
-    return link->peer != NULL && link->peer->member.state == LS_MEMBER_READY;
+    return link->transport != NULL && link->peer != NULL &&
+           link->peer->member.state == LS_MEMBER_READY;
 }
 
 static int64_t patience_of(const ls_node *node)
@@ -385,7 +400,7 @@ static int64_t heard_at(const struct link *link)
 
 bool link_serves(const ls_node *node, const struct link *link)
 {
-    return link->peer != NULL && !link->closing &&
+    return link->transport != NULL && link->peer != NULL && !link->closing &&
            link->life == link->peer->member.incarnation &&
            node->loop.now - heard_at(link) < patience_of(node);
 }

@@ -26,8 +26,9 @@
 struct link {
     struct link *next;
     char endpoint[LS_ENDPOINT_MAX + 1];
-    transport_link *transport;
-    uint64_t number; /* only this node and who answers know it */
+    transport_link *transport; /* own; NULL: there was no socket for it, and it
+                                * is dialled again */
+    uint64_t number;           /* only this node and who answers know it */
     char challenge[WIRE_CHALLENGE_SIZE + 1]; /* to be answered with a proof */
     bool known;                              /* it was dialled as: */
     uint32_t id;                             /* this node */
@@ -76,6 +77,9 @@ int64_t links_tick(ls_node *node, int64_t now);
 void links_close_marked(ls_node *node);
 /* Announce another incarnation of this node, and take the present one back. */
 void links_renew(ls_node *node, uint64_t incarnation);
+/* Subscribe to a topic there, or take that back. Lock held. */
+int link_subscribe(struct link *link, const uint8_t *topic, size_t size,
+                   bool on);
 /* Say over a link that this node, or a leaf of it, listens; or does no more.
  * Lock held. */
 int link_listen(struct link *link, uint32_t id, const struct event_entry *entry,

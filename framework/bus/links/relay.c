@@ -30,17 +30,12 @@ static size_t presence_topic(const ls_node *node, const struct link *link,
     return wire_presence_write(topic, &p);
 }
 
-static void subscribe(struct link *link, const uint8_t *topic, size_t size,
-                      bool on)
-{
-    (void)transport_link_subscribe(link->transport, topic, size, on);
-}
-
 static void repeat_presence(const ls_node *node, struct link *link,
                             const struct peer *leaf, bool on)
 {
     uint8_t topic[WIRE_TOPIC_MAX];
-    subscribe(link, topic, presence_topic(node, link, leaf, topic), on);
+    (void)link_subscribe(link, topic, presence_topic(node, link, leaf, topic),
+                         on);
 }
 
 /* All that a leaf has subscribed to, its presence last (or first when it is
@@ -172,9 +167,21 @@ bool relay_message(ls_node *node, struct peer *from, struct message *message,
     const size_t size = bus_payload_size(message, header);
     if (from->hop->relay.n == 0 && pass_on(node, &route, message, header, size))
         return false;
-    message->held_bytes = size;
+    if ((header->flags & WIRE_FLAG_WITHDRAW) == 0) {
+        message->held_messages = 1;
+        message->held_bytes = size;
+    }
     message_list_append(&from->hop->relay, message);
     return true;
+}
+
+/* Out of the window of who sent it, whatever becomes of it. */
+static struct message *take_first(ls_node *node, const struct peer *from)
+{
+    struct message *message = message_list_take(&from->hop->relay);
+    if (message != NULL)
+        flow_release(node, from, message->held_messages, message->held_bytes);
+    return message;
 }
 
 /* Try the first waiting message of one sender; false: it still waits. */
@@ -195,18 +202,14 @@ static bool flush_one(ls_node *node, struct peer *from,
         route.targets = &route.one;
     if (!pass_on(node, &route, message, &header, message->held_bytes))
         return false;
-    (void)message_list_take(&from->hop->relay);
-    if ((header.flags & WIRE_FLAG_WITHDRAW) == 0)
-        flow_release(node, from, 1, message->held_bytes);
-    message_list_append(done, message);
+    message_list_append(done, take_first(node, from));
     return true;
 }
 
 void relay_drop(ls_node *node, struct peer *from)
 {
     struct message *message;
-    while (from->hop != NULL &&
-           (message = message_list_take(&from->hop->relay)) != NULL) {
+    while (from->hop != NULL && (message = take_first(node, from)) != NULL) {
         atomic_fetch_add_explicit(&node->figures.early, 1,
                                   memory_order_relaxed);
         message_give_back_one(node->pool, message);

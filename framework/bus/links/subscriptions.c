@@ -133,10 +133,14 @@ static void listening(ls_node *node, const uint8_t *topic, size_t size,
     if (!subscribed &&
         (entry = events_find(node, listen.event, length)) == NULL)
         return; /* the end of one that was refused */
-    if (events_get(node, listen.event, length, false, &entry) != LS_OK ||
-        events_remote(node, entry, &listen, by->connection, subscribed, &how) !=
-            LS_OK) {
+    int status = events_get(node, listen.event, length, false, &entry);
+    if (status == LS_OK)
+        status = events_remote(node, entry, &listen, by->connection, subscribed,
+                               &how);
+    if (status != LS_OK) {
         refuse(node, by, LS_REFUSAL_FORM);
+        if (status == LS_ENOMEM) /* it would wait in vain, and nobody know */
+            ls_node_interrupt_soon(node, LS_ENOMEM);
         return;
     }
     struct peer *peer = world_find(node, listen.id);

@@ -39,6 +39,16 @@ void world_allow(ls_node *node)
 
 /* ---- telling ----------------------------------------------------------- */
 
+/* Whoever waits for it would wait in vain: the run is to fail. */
+static void not_told(ls_node *node)
+{
+    (void)ls_error(LS_ENOMEM,
+                   "node %u: no memory to tell what has become of a member",
+                   node->options.id);
+    ls_log_error("bus: %s", ls_error_text());
+    dispatch_keep_error(node, LS_ENOMEM);
+}
+
 void world_tell(ls_node *node, const struct member *member)
 {
     struct ls_member *grown =
@@ -46,6 +56,8 @@ void world_tell(ls_node *node, const struct member *member)
     if (grown != NULL) {
         node->news.at = grown;
         world_member(member, &grown[node->news.n++]);
+    } else {
+        not_told(node);
     }
     ls_cond_broadcast(&node->changed);
 }
@@ -65,6 +77,7 @@ static void tell_users(ls_node *node, struct ls_member *members, size_t n)
     struct message *message = bus_take(node);
     if (message == NULL) {
         free(members);
+        not_told(node);
         return;
     }
     message->kind = MESSAGE_MEMBER;
@@ -92,7 +105,8 @@ void world_tell_news(ls_node *node)
 
 /* ---- what becomes of a member ------------------------------------------ */
 
-/* A life begins, with empty accounts. */
+/* A life begins, with empty accounts but for what the one before still holds.
+ */
 static void on_began(void *self, struct member *member)
 {
     ls_node *node = self;
@@ -101,8 +115,8 @@ static void on_began(void *self, struct member *member)
         link_present(node, peer->link);
     early_drop(node, peer);
     blocks_part(node, peer);
-    flow_begin(peer, node->world.renewing);
-    streams_reset(node, peer, node->world.renewing);
+    flow_begin(peer);
+    streams_reset(node, peer);
 }
 
 static void became_ready(ls_node *node, struct peer *peer)
@@ -132,9 +146,16 @@ static void returned(ls_node *node, struct peer *peer)
     streams_present(node, peer);
 }
 
-static void log_end(const struct member *member)
+/* One that was never ready may come and go as often as it likes, and is none of
+ * those that anybody misses. */
+static void log_end(const struct member *member, bool was_ready)
 {
-    if (member->state == LS_MEMBER_LOST)
+    if (member->state != LS_MEMBER_LOST)
+        ls_log_info("bus: node %u%s left", member->id, member->as_role);
+    else if (!was_ready)
+        ls_log_info("bus: node %u%s is gone, which was not ready", member->id,
+                    member->as_role);
+    else
         ls_log_warn("bus: node %u%s is lost: %s", member->id, member->as_role,
                     member->reason == LS_ETIMEDOUT ? "it fell silent"
                     : member->reason == LS_EPROTO
@@ -142,8 +163,6 @@ static void log_end(const struct member *member)
                     : member->reason == LS_ESTATE
                         ? "it had declared this node lost"
                         : "it is gone");
-    else
-        ls_log_info("bus: node %u%s left", member->id, member->as_role);
 }
 
 static void ended(ls_node *node, struct peer *peer, bool was_ready)
@@ -165,7 +184,7 @@ static void ended(ls_node *node, struct peer *peer, bool was_ready)
     assembly_drop(node, peer);
     blocks_part(node, peer);
     streams_gone(node, peer);
-    log_end(member);
+    log_end(member, was_ready);
     world_allow(node);
     if (was_ready)
         world_tell(node, member);

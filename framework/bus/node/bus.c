@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text_cut.h"
+
 struct wire_header bus_header(const ls_node *node, enum wire_kind kind)
 {
     return (struct wire_header){.kind = kind,
@@ -71,8 +73,7 @@ static void bus_refuse(ls_node *node, struct link *link,
 {
     transport_lock(node->transport);
     if (link->refusal[0] == '\0')
-        snprintf(link->refusal, sizeof link->refusal, "%.*s",
-                 (int)sizeof link->refusal - 1, ls_error_text());
+        text_cut(link->refusal, sizeof link->refusal, ls_error_text());
     if (link->peer != NULL)
         refuse_peer(node, &link->peer->member, kind);
     else
@@ -221,7 +222,8 @@ static void cut_off(ls_node *node, struct link *link, struct peer *peer)
         membership_apply(&node->world, &peer->member,
                          member_is_lost(&peer->member, LS_EPROTO),
                          node->loop.now);
-        link->closing = true;
+        if (link->peer == peer) /* else another is dialled there by now */
+            link->closing = true;
         atomic_store(&node->join.dial_wanted, true);
     }
     bus_look_after(node);

@@ -242,46 +242,6 @@ void ls_node_let_go(ls_node *node)
     atomic_fetch_sub(&node->held, 1);
 }
 
-int ls_node_create(ls_node **out, const struct ls_node_options *options)
-{
-    *out = NULL;
-    int status = check(options);
-    if (status != LS_OK)
-        return status;
-    ls_node *node = calloc(1, sizeof *node);
-    if (node == NULL)
-        return ls_error(LS_ENOMEM, "no memory for a node");
-    node->forks = ls_forks_now();
-    bus_init(&node->loop);
-    status = copy_options(node, options)
-                 ? LS_OK
-                 : ls_error(LS_ENOMEM, "no memory for a node");
-    if (status == LS_OK)
-        status = ls_mutex_init(&node->life.lock, node->runtime);
-    if (status == LS_OK)
-        status = ls_cond_init(&node->life.changed, node->runtime);
-    if (status == LS_OK)
-        status = ls_mutex_init(&node->router.lock, node->runtime);
-    if (status == LS_OK)
-        status = ls_cond_init(&node->router.idle, node->runtime);
-    if (status == LS_OK)
-        status = ls_cond_init(&node->changed, node->runtime);
-    if (status == LS_OK)
-        status = turns_init(&node->turns, node->runtime);
-    if (status == LS_OK)
-        status = ls_mutex_init(&node->interrupts.lock, node->runtime);
-    if (status == LS_OK)
-        status = dispatch_init(node);
-    if (status == LS_OK)
-        status = message_pool_create(&node->pool, node->runtime);
-    if (status != LS_OK) {
-        (void)ls_node_destroy(&node);
-        return status;
-    }
-    *out = node;
-    return LS_OK;
-}
-
 static void free_peer(void *self, struct member *member)
 {
     ls_node *node = self;
@@ -295,35 +255,9 @@ static void free_peer(void *self, struct member *member)
     free(peer->signature);
 }
 
-/* Whether all that was made for it has gone. */
-static int check_free(ls_node *node)
+/* All that it has; as much as was made of it. */
+static void free_node(ls_node *node)
 {
-    const char *channel = channels_open(node);
-    if (channel != NULL)
-        return ls_error(LS_ESTATE,
-                        "node %u cannot be destroyed before what has its "
-                        "channel \"%s\"",
-                        node->options.id, channel);
-    if (atomic_load(&node->held) != 0)
-        return ls_error(LS_ESTATE,
-                        "node %u cannot be destroyed before its tasks and "
-                        "waiters",
-                        node->options.id);
-    return LS_OK;
-}
-
-int ls_node_destroy(ls_node **node_p)
-{
-    if (node_p == NULL || *node_p == NULL)
-        return LS_OK;
-    ls_node *node = *node_p;
-    int status = node_check(node);
-    if (status == LS_OK)
-        status = check_free(node);
-    if (status == LS_OK && node->pool != NULL)
-        status = ls_node_stop(node, LS_OK);
-    if (status != LS_OK)
-        return status;
     bus_join(node);
     if (node->pool != NULL) {
         membership_fini(&node->world, free_peer);
@@ -353,6 +287,80 @@ int ls_node_destroy(ls_node **node_p)
         credentials_hold(node->options.security, false);
     (void)ls_security_destroy(&node->own_security);
     free(node);
+}
+
+int ls_node_create(ls_node **out, const struct ls_node_options *options)
+{
+    *out = NULL;
+    int status = check(options);
+    if (status != LS_OK)
+        return status;
+    ls_node *node = calloc(1, sizeof *node);
+    if (node == NULL)
+        return ls_error(LS_ENOMEM, "no memory for a node");
+    node->forks = ls_forks_now();
+    bus_init(&node->loop);
+    status = copy_options(node, options)
+                 ? LS_OK
+                 : ls_error(LS_ENOMEM, "no memory for a node");
+    if (status == LS_OK)
+        status = ls_mutex_init(&node->life.lock, node->runtime);
+    if (status == LS_OK)
+        status = ls_cond_init(&node->life.changed, node->runtime);
+    if (status == LS_OK)
+        status = ls_mutex_init(&node->router.lock, node->runtime);
+    if (status == LS_OK)
+        status = ls_cond_init(&node->router.idle, node->runtime);
+    if (status == LS_OK)
+        status = ls_cond_init(&node->changed, node->runtime);
+    if (status == LS_OK)
+        status = turns_init(&node->turns, node->runtime);
+    if (status == LS_OK)
+        status = ls_mutex_init(&node->interrupts.lock, node->runtime);
+    if (status == LS_OK)
+        status = message_pool_create(&node->pool, node->runtime);
+    if (status == LS_OK)
+        status = dispatch_init(node);
+    if (status != LS_OK) {
+        struct ls_failure why;
+        ls_failure_keep(&why, status);
+        free_node(node);
+        return ls_failure_return(&why);
+    }
+    *out = node;
+    return LS_OK;
+}
+
+/* Whether all that was made for it has gone. */
+static int check_free(ls_node *node)
+{
+    const char *channel = channels_open(node);
+    if (channel != NULL)
+        return ls_error(LS_ESTATE,
+                        "node %u cannot be destroyed before what has its "
+                        "channel \"%s\"",
+                        node->options.id, channel);
+    if (atomic_load(&node->held) != 0)
+        return ls_error(LS_ESTATE,
+                        "node %u cannot be destroyed before its tasks and "
+                        "waiters",
+                        node->options.id);
+    return LS_OK;
+}
+
+int ls_node_destroy(ls_node **node_p)
+{
+    if (node_p == NULL || *node_p == NULL)
+        return LS_OK;
+    ls_node *node = *node_p;
+    int status = node_check(node);
+    if (status == LS_OK)
+        status = check_free(node);
+    if (status == LS_OK)
+        status = ls_node_stop(node, LS_OK);
+    if (status != LS_OK)
+        return status;
+    free_node(node);
     *node_p = NULL;
     return LS_OK;
 }

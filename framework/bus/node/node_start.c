@@ -410,6 +410,8 @@ static int wait_formed(ls_node *node, int64_t deadline)
                : not_formed(node, status == LS_EMISMATCH);
 }
 
+/* Of a node that is in its world, what cannot be dialled now is dialled later:
+ * nobody else may know of it. */
 void join_dial(ls_node *node)
 {
     if (!atomic_exchange(&node->join.dial_wanted, false))
@@ -418,7 +420,9 @@ void join_dial(ls_node *node)
         const struct attach *to = &node->join.attach[i];
         const int status =
             link_dial(node, to->endpoint, true, to->known, to->id);
-        if (status != LS_OK)
+        if (status != LS_OK && node->world.formed)
+            atomic_store(&node->join.dial_wanted, true);
+        else if (status != LS_OK)
             membership_fail(&node->world, status, ls_error_text());
     }
     ls_cond_broadcast(&node->changed);

@@ -4,11 +4,12 @@
 #include "refusals.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lockstep/log.h"
+
+#include "text_cut.h"
 
 #define AGAIN_NS  (10 * LS_NS_PER_S) /* between two lines of one row */
 #define LINES_MAX 20                 /* in each such while, of all rows */
@@ -81,18 +82,16 @@ void refusals_note(struct refusals *refusals, enum ls_refusal_kind kind,
                    const char *who, uint64_t n, int64_t now)
 {
     char name[sizeof refusals->rows->told.who]; /* as it is kept */
-    snprintf(name, sizeof name, "%.*s", (int)sizeof name - 1, who);
+    text_cut(name, sizeof name, who);
     struct refusal_row *row = row_of(refusals, kind, name);
     refusals->total += n;
-    snprintf(refusals->last, sizeof refusals->last, "%.*s",
-             (int)sizeof refusals->last - 1, ls_error_text());
+    text_cut(refusals->last, sizeof refusals->last, ls_error_text());
     if (row == NULL)
         return;
     memcpy(row->told.who, name, sizeof row->told.who);
     row->told.n += n;
     row->told.last_at = now;
-    snprintf(row->told.why, sizeof row->told.why, "%.*s",
-             (int)sizeof row->told.why - 1, ls_error_text());
+    text_cut(row->told.why, sizeof row->told.why, ls_error_text());
     if (!may_say(refusals, row, now))
         return;
     const uint64_t more = row->told.n - row->said - 1;

@@ -50,13 +50,18 @@ static void add_member(ls_room *room, uint32_t id)
 
 static int add_all_ready(ls_room *room)
 {
-    struct ls_member members[ROOM_MEMBERS_MAX];
-    const size_t n = ls_node_members(room->node, members, ROOM_MEMBERS_MAX);
-    if (n >= ROOM_MEMBERS_MAX)
-        return too_many(room, n + 1);
-    for (size_t i = 0; i < n; i++)
-        if (members[i].state == LS_MEMBER_READY)
+    const size_t capacity = ls_node_members(room->node, NULL, 0);
+    struct ls_member *const members = calloc(capacity + 1, sizeof *members);
+    if (members == NULL)
+        return ls_error(LS_ENOMEM, "no memory for the members of a room");
+    const size_t known = ls_node_members(room->node, members, capacity);
+    size_t n = 1; /* this one */
+    for (size_t i = 0; i < known && i < capacity; i++)
+        if (members[i].state == LS_MEMBER_READY && n++ < ROOM_MEMBERS_MAX)
             add_member(room, members[i].id);
+    free(members);
+    if (n > ROOM_MEMBERS_MAX)
+        return too_many(room, n);
     add_member(room, ls_node_id(room->node));
     /* A room of those who are there by chance would fold without the others,
      * and nobody would notice. */
@@ -94,6 +99,14 @@ static int set_members(ls_room *room, const struct ls_room_options *options)
     return LS_OK;
 }
 
+static int make_memory(ls_room *room, size_t alloc_bytes)
+{
+    const size_t bytes = room_lay_out(room, ROOM_CHUNK_BYTES, alloc_bytes);
+    ls_memory **const own = &room->members[room->me].memory;
+    const int status = ls_memory_create(own, room->runtime, room->name, bytes);
+    return status == LS_OK ? ls_memory_reserve(*own, 0, room->arena) : status;
+}
+
 static int make(ls_room *room, const struct ls_room_options *options)
 {
     const char *const name = options->name != NULL ? options->name : "room";
@@ -111,21 +124,16 @@ static int make(ls_room *room, const struct ls_room_options *options)
         room->store = options->store;
     }
     room->grace_ms = options->grace_ms > 0 ? options->grace_ms : GRACE_MS;
-    const size_t bytes =
-        room_lay_out(room, ROOM_CHUNK_BYTES, options->alloc_bytes);
-    ls_memory **const own = &room->members[room->me].memory;
-    status = ls_memory_create(own, room->runtime, room->name, bytes);
-    if (status == LS_OK)
-        status = ls_memory_reserve(*own, 0, room->arena);
-    char folder[128];
+    char folder[128] = "";
+    status = make_memory(room, options->alloc_bytes);
     if (status == LS_OK && options->folder == NULL)
         status = ls_offer_folder(room->runtime, folder, sizeof folder, NULL);
     if (status != LS_OK)
-        return ls_error_at(status, "room \"%s\"", room->name);
-    return room_meet(room, options->folder != NULL ? options->folder : folder,
-                     ls_deadline(room->runtime, options->timeout_ms > 0
-                                                    ? options->timeout_ms
-                                                    : TIMEOUT_MS));
+        status = ls_error_at(status, "room \"%s\"", room->name);
+    return room_meet(
+        room, status, options->folder != NULL ? options->folder : folder,
+        ls_deadline(room->runtime, options->timeout_ms > 0 ? options->timeout_ms
+                                                           : TIMEOUT_MS));
 }
 
 static void end(ls_room *room)

@@ -23,6 +23,9 @@
 
 #include "room_parts.h"
 
+/* A quarter of all: well before anything is half of them away. */
+#define RENEW_EPOCHS (UINT32_C(1) << 30)
+
 void core_call(struct room_core *core, int wait_ms)
 {
     core->wait_ms = wait_ms;
@@ -166,6 +169,21 @@ static void look(struct room_core *core, const ls_word *word, uint32_t value,
     (void)patience_look(&core->patience, core->runtime, is_in_sight, &sight);
 }
 
+/* Epochs are compared by their distance, so what was said of trouble long ago
+ * would one day be said of epochs to come. So it is said anew now and then, of
+ * the epoch before: this member has ended that, and who sees so asks no more.
+ */
+static void renew_trouble(struct room_core *core, uint32_t before)
+{
+    uint32_t *const said[] = {&core->frozen, &core->given_up, &core->own_frozen,
+                              &core->own_gave_up};
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        if (!room_reached(*said[i], before))
+            *said[i] = before;
+    core_store(core, &core->own->gave_up, core->own_gave_up);
+    core_store(core, &core->own->frozen, core->own_frozen);
+}
+
 int core_end(struct room_core *core, uint32_t epoch, bool good)
 {
     if (good)
@@ -173,6 +191,8 @@ int core_end(struct room_core *core, uint32_t epoch, bool good)
     else
         core->unsettled = true;
     core_store_set(core, &core->own->ending, room_ending(epoch, core->good));
+    if (epoch % RENEW_EPOCHS == 0)
+        renew_trouble(core, epoch - 1);
     return good ? LS_OK : core->cause.status;
 }
 

@@ -8,8 +8,9 @@
  *   more when it hears it: whoever opened the channel first was not heard by
  *   who did so later.
  * - When it has taken the memory of all, it says so; when it has heard that of
- *   all, it begins. When it cannot, it says that, and waits until it has told
- *   everybody: then all fail at the same time, and can do without a room. */
+ *   all, it begins. When it cannot, also because it has no memory to offer, it
+ *   says that, and waits until it has told everybody: then all fail at the same
+ *   time, and can do without a room. */
 #include "room_meet.h"
 
 #include <stdio.h>
@@ -88,6 +89,7 @@ struct room_meeting {
     bool met;    /* the core has begun: losses go there */
     bool closed; /* the node has stopped */
     bool renewed;
+    bool starved; /* there was no memory for what one says to another */
 };
 
 static unsigned place_of(const ls_room *room, uint32_t id)
@@ -105,10 +107,10 @@ static void tell(struct room_meeting *meeting, unsigned place)
     const void *data;
     size_t size;
     int status = ls_writer_create(&writer);
-    if (status != LS_OK)
-        return;
-    ls_record_write(&notice_record, &meeting->own, writer);
-    status = ls_writer_bytes(writer, &data, &size);
+    if (status == LS_OK) {
+        ls_record_write(&notice_record, &meeting->own, writer);
+        status = ls_writer_bytes(writer, &data, &size);
+    }
     if (status == LS_OK)
         status = ls_channel_send_reliable(
             meeting->channel, meeting->room->members[place].id, data, size);
@@ -116,6 +118,7 @@ static void tell(struct room_meeting *meeting, unsigned place)
         ls_log_debug("room \"%s\": node %u is not told: %s",
                      meeting->room->name, meeting->room->members[place].id,
                      ls_error_text());
+    meeting->starved = meeting->starved || status == LS_ENOMEM;
     ls_writer_destroy(&writer);
 }
 
@@ -134,12 +137,16 @@ static void on_message(void *self, uint32_t from, uint64_t incarnation,
     struct room_meeting *const meeting = self;
     struct notice notice;
     const unsigned place = place_of(meeting->room, from);
-    if (place == meeting->room->n || place == meeting->room->me ||
-        ls_record_decode(&notice_record, &notice, data, size, NULL) != LS_OK)
+    if (place == meeting->room->n || place == meeting->room->me)
         return;
+    const int status =
+        ls_record_decode(&notice_record, &notice, data, size, NULL);
     ls_mutex_lock(&meeting->lock);
     struct guest *const guest = &meeting->guests[place];
-    if (!meeting->met) {
+    if (status == LS_ENOMEM) {
+        meeting->starved = true;
+        ls_cond_broadcast(&meeting->changed);
+    } else if (status == LS_OK && !meeting->met) {
         const bool first = !guest->heard;
         if (!first && meeting->room->members[place].incarnation != incarnation)
             meeting->room->members[place].lost = true;
@@ -223,7 +230,6 @@ static const uint8_t *bytes_of(const uint64_t *key)
     return (const uint8_t *)key;
 }
 
-/* With a name that nobody else has. */
 static void set_own(struct room_meeting *meeting)
 {
     const ls_room *const room = meeting->room;
@@ -231,8 +237,15 @@ static void set_own(struct room_meeting *meeting)
     own->members = mix(room->n, ROOM_MAGIC);
     for (unsigned i = 0; i < room->n; i++)
         own->members = mix(own->members, room->members[i].id);
-    own->bytes = ls_memory_size(room->members[room->me].memory);
+    own->bytes = room->end;
     own->members = mix(own->members, own->bytes);
+}
+
+/* What this member's memory is offered by, with a name that nobody else has. */
+static void set_offer(struct room_meeting *meeting)
+{
+    const ls_room *const room = meeting->room;
+    struct notice *const own = &meeting->own;
     for (size_t i = 0; i < 2; i++) {
         own->key[i] = ls_entropy(room->runtime);
         own->proof[i] = ls_entropy(room->runtime);
@@ -344,6 +357,9 @@ static int look_for_failure(const struct room_meeting *meeting)
     const int interrupted = ls_node_interrupted(room->node);
     if (interrupted != LS_OK)
         return ls_error_at(interrupted, "room \"%s\"", room->name);
+    if (meeting->starved)
+        return ls_error(LS_ENOMEM, "room \"%s\": no memory for a message",
+                        room->name);
     if (meeting->renewed)
         return ls_error(LS_ELOST,
                         "room \"%s\": the others hold this node for lost",
@@ -450,26 +466,39 @@ static void on_interrupt(void *self)
     ls_mutex_unlock(&meeting->lock);
 }
 
-static int open_meeting(struct room_meeting *meeting, const char *folder)
+static int offer_one(const struct room_meeting *meeting, ls_memory *memory,
+                     const char *socket, ls_offer **out)
+{
+    char path[LS_OFFER_PATH_BYTES];
+    int status = find_path(meeting, socket, path);
+    if (status != LS_OK)
+        return status;
+    status = ls_offer_begin(out, memory, path, bytes_of(meeting->own.key));
+    return status == LS_OK
+               ? LS_OK
+               : ls_error_at(status, "room \"%s\"", meeting->room->name);
+}
+
+static int offer(struct room_meeting *meeting)
+{
+    const ls_room *const room = meeting->room;
+    set_offer(meeting);
+    int status = offer_one(meeting, room->members[room->me].memory,
+                           meeting->own.socket, &meeting->offer);
+    if (status == LS_OK && room->store != NULL)
+        status = offer_one(meeting, room->store->memory, meeting->own.store,
+                           &meeting->store_offer);
+    return status;
+}
+
+static int open_meeting(struct room_meeting *meeting)
 {
     ls_room *const room = meeting->room;
-    char name[sizeof CHANNEL + LS_ROOM_NAME_MAX], path[LS_OFFER_PATH_BYTES];
-    meeting->folder = folder;
-    set_own(meeting);
+    char name[sizeof CHANNEL + LS_ROOM_NAME_MAX];
     (void)snprintf(name, sizeof name, "%s%s", CHANNEL, room->name);
     int status = ls_mutex_init(&meeting->lock, room->runtime);
     if (status == LS_OK)
         status = ls_cond_init(&meeting->changed, room->runtime);
-    if (status == LS_OK)
-        status = find_path(meeting, meeting->own.socket, path);
-    if (status == LS_OK)
-        status = ls_offer_begin(&meeting->offer, room->members[room->me].memory,
-                                path, bytes_of(meeting->own.key));
-    if (status == LS_OK && room->store != NULL)
-        status = find_path(meeting, meeting->own.store, path);
-    if (status == LS_OK && room->store != NULL)
-        status = ls_offer_begin(&meeting->store_offer, room->store->memory,
-                                path, bytes_of(meeting->own.key));
     if (status != LS_OK)
         return status;
     /* Its ops may run before this returns, and send on the channel. */
@@ -482,25 +511,41 @@ static int open_meeting(struct room_meeting *meeting, const char *folder)
     return status;
 }
 
-int room_meet(ls_room *room, const char *folder, int64_t deadline)
+/* Once the channel is open: until all have the room, or none.
+ * offered: LS_OK, or why this member has nothing to offer. */
+static int meet(struct room_meeting *meeting, const struct ls_failure *offered,
+                int64_t deadline)
 {
-    struct room_meeting *const meeting = calloc(1, sizeof *meeting);
-    if (meeting == NULL)
-        return ls_error(LS_ENOMEM, "no memory for a room");
-    meeting->room = room;
-    room->meeting = meeting;
-    int status = open_meeting(meeting, folder);
-    if (status != LS_OK)
-        return status;
     ls_mutex_lock(&meeting->lock);
-    status = gather(meeting, deadline);
+    const int status = offered->status != LS_OK ? ls_failure_return(offered)
+                                                : gather(meeting, deadline);
     if (status == LS_OK) {
-        room_open(room);
+        room_open(meeting->room);
         begin(meeting);
     } else {
         tell_failure(meeting, status, deadline);
     }
     ls_mutex_unlock(&meeting->lock);
+    return status;
+}
+
+int room_meet(ls_room *room, int made, const char *folder, int64_t deadline)
+{
+    struct ls_failure offered;
+    struct room_meeting *const meeting = calloc(1, sizeof *meeting);
+    if (meeting == NULL)
+        return ls_error(LS_ENOMEM, "no memory for a room");
+    meeting->room = room;
+    meeting->folder = folder;
+    room->meeting = meeting;
+    set_own(meeting);
+    ls_failure_keep(&offered, made == LS_OK ? offer(meeting) : made);
+    /* What the others hear first is that. */
+    meeting->own.state = offered.status == LS_OK ? HELLO : FAILED;
+    meeting->own.status = offered.status;
+    int status = open_meeting(meeting);
+    if (status == LS_OK)
+        status = meet(meeting, &offered, deadline);
     ls_offer_end(&meeting->offer);
     ls_offer_end(&meeting->store_offer);
     return status;

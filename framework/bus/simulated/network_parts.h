@@ -153,7 +153,7 @@ struct sim_link {
     struct subscription *subscriptions; /* in byte order */
     uint32_t n_subscriptions, capacity;
     struct packet_list unread;
-    bool ready; /* in the list of its transport */
+    bool ready; /* in a list of its transport */
     struct sim_link *next_ready;
 };
 
@@ -194,7 +194,9 @@ struct sim_transport {
     struct connection *outs; /* to those that subscribed here */
     struct notice *notices, **last_notice;
     struct sim_link *ready, **last_ready;
-    unsigned n_answers; /* of probes, not yet told */
+    struct sim_link *todo;    /* those that are read now, one by one */
+    struct sim_link *reading; /* which; NULL: none, or it was closed */
+    unsigned n_answers;       /* of probes, not yet told */
 };
 
 /* How messages travel, or whether, from a host to another; NULL is any. */

@@ -45,17 +45,24 @@ int sim_link_connect(transport_link *base, const char *endpoint, bool known,
     return connection_dial(link, place, 0);
 }
 
+static bool take_out(struct sim_link **list, struct sim_link *link,
+                     struct sim_link ***last)
+{
+    while (*list != NULL && *list != link)
+        list = &(*list)->next_ready;
+    if (*list == NULL)
+        return false;
+    *list = link->next_ready;
+    if (*list == NULL && last != NULL)
+        *last = list;
+    return true;
+}
+
 static void make_unready(struct sim_link *link)
 {
     struct sim_transport *t = transport_of(link);
-    struct sim_link **at = &t->ready;
-    while (*at != NULL && *at != link)
-        at = &(*at)->next_ready;
-    if (*at == NULL)
-        return;
-    *at = link->next_ready;
-    if (*at == NULL)
-        t->last_ready = at;
+    if (!take_out(&t->ready, link, &t->last_ready))
+        (void)take_out(&t->todo, link, NULL);
     link->ready = false;
 }
 
@@ -67,8 +74,11 @@ void sim_link_close(transport_link *base, bool linger)
     ls_network *network = transport_of(link)->host->network;
     struct packet *packet;
     connection_link_closed(link);
+    struct sim_transport *t = transport_of(link);
     if (link->ready)
         make_unready(link);
+    if (t->reading == link)
+        t->reading = NULL;
     while ((packet = packet_list_take(&link->unread)) != NULL)
         packet_lose(network, packet);
     for (uint32_t i = 0; i < link->n_subscriptions; i++)
@@ -244,10 +254,12 @@ void sim_message_release(struct message *message)
     message->n_frames = 0;
 }
 
-static void read_link(struct sim_link *link,
+/* Whoever is told of a message may close the link that it came over. */
+static void read_link(struct sim_transport *t, struct sim_link *link,
                       const struct transport_events *events, void *self)
 {
-    ls_network *network = transport_of(link)->host->network;
+    ls_network *network = t->host->network;
+    t->reading = link;
     for (unsigned i = 0; i < READ_BUDGET && link->unread.first != NULL; i++) {
         struct message *message = events->take(self);
         if (message == NULL)
@@ -260,6 +272,8 @@ static void read_link(struct sim_link *link,
         packet->buffer = NULL; /* the message has it */
         packet_free(network, packet);
         events->message(self, wanted ? link->owner : NULL, message);
+        if (t->reading == NULL)
+            return;
     }
     if (link->unread.first != NULL)
         make_ready(link);
@@ -268,13 +282,14 @@ static void read_link(struct sim_link *link,
 void sim_links_read(struct sim_transport *t,
                     const struct transport_events *events, void *self)
 {
-    struct sim_link *todo = t->ready;
+    t->todo = t->ready;
     t->ready = NULL;
     t->last_ready = &t->ready;
-    while (todo != NULL) {
-        struct sim_link *link = todo;
-        todo = link->next_ready;
+    while (t->todo != NULL) {
+        struct sim_link *link = t->todo;
+        t->todo = link->next_ready;
         link->ready = false;
-        read_link(link, events, self);
+        read_link(t, link, events, self);
     }
+    t->reading = NULL;
 }

@@ -47,13 +47,12 @@ struct message {
 
     enum message_kind kind;
     struct peer *peer;      /* whose window it is held in; NULL: nobody's */
-    uint64_t peer_life;     /* the incarnation of that peer */
     bool local;             /* emitted by this node: held in its own window */
     bool stream;            /* held in the window of the peer's stream */
     bool latest;            /* delivery latest: not handled when a later came */
     size_t held_bytes;      /* of that window, until it has been handled */
-    unsigned held_messages; /* chunks, or events of a batch, when there is more
-                             * than one; else 0 */
+    unsigned held_messages; /* 1; or chunks, of which there may be none; or
+                             * events of a batch */
     unsigned more;          /* events of a batch that follow this one, and */
     const uint8_t *next_at; /* where the next of them lies */
     struct event_entry *entry;

@@ -53,8 +53,8 @@ struct transport_events {
                          bool subscribed, const struct speaker *by);
     /* A message came over a link; the message is moved. */
     void (*message)(void *self, void *link_owner, struct message *message);
-    /* Where to take an empty message from; NULL: none to be had, the message
-     * is dropped and counted by the caller. */
+    /* Where to take an empty message from; NULL: none to be had: what has come
+     * waits for the next poll. */
     struct message *(*take)(void *self);
     /* The answer to transport_probe(). */
     void (*probed)(void *self, const char *endpoint,
@@ -254,8 +254,9 @@ static inline void transport_link_trust(transport_link *link,
 {
     link->transport->ops->link_trust(link, message);
 }
-/* linger: what was subscribed and taken back is still told, for a moment. Not
- * from inside transport_poll(). */
+/* linger: what was subscribed and taken back is still told, for a moment. From
+ * inside transport_poll(), too: what it has not read yet of this link it does
+ * not tell. */
 void transport_link_close(transport_link **link, bool linger);
 
 /* ---- those that connected here; lock held ------------------------------ */

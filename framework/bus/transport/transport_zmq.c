@@ -193,7 +193,7 @@ static void close_transport(transport *base)
     if (t->zctx != NULL)
         transport_zmq_context_release();
     transport_zmq_ledger_drop(t->ledger);
-    free(t->inbounds);
+    transport_zmq_inbounds_free(t);
     if (t->wake >= 0)
         close(t->wake);
     if (t->stand_by >= 0)
@@ -219,6 +219,7 @@ static int open_transport(transport **out,
     t->incarnation = options->incarnation;
     t->max_message_bytes = options->max_message_bytes;
     t->linger_ms = options->linger_ms;
+    t->topic_seed = ls_entropy(options->runtime);
     t->allowed = SIZE_MAX;
     atomic_init(&t->left_at, LS_NOW);
     atomic_init(&t->met_at, LS_NOW);

@@ -17,9 +17,11 @@
 /* A connection that somebody made to this node, known since it subscribed. */
 struct zmq_inbound {
     uint64_t number;
-    int fd;             /* libzmq's; -1: not known */
-    uint64_t cookie;    /* of that socket: the number may be another's by now */
-    size_t topic_bytes; /* that it has subscribed to, in all */
+    int fd;          /* libzmq's; -1: not known */
+    uint64_t cookie; /* of that socket: the number may be another's by now */
+    struct zmq_topic **topics; /* in force: a table of n_buckets; own */
+    size_t n_buckets, n_topics;
+    size_t topic_bytes; /* of them */
     int unsent;         /* bytes that its host has not taken, when looked at */
     int64_t unsent_since;
     char name[TRANSPORT_NAME_MAX];
@@ -70,12 +72,15 @@ struct zmq_transport {
     _Atomic(int64_t) rests_until; /* who polls; LS_NOW: it does not rest */
     atomic_bool xpub_readable;    /* seen by a publisher */
     struct zmq_link *dirty;       /* links to be read before waiting */
+    struct zmq_link *todo;        /* and those that are read now, one by one */
+    struct zmq_link *reading;     /* which; NULL: none, or it was closed */
     struct zmq_probe *probes;     /* under way, oldest first */
     size_t max_message_bytes;
     int linger_ms;
     struct zmq_transport *next_inproc; /* see transport_zmq_context.c */
 
     /* transport_zmq_inbound.c; under the lock */
+    uint64_t topic_seed; /* so that nobody can fill one bucket */
     struct zmq_inbound *inbounds;
     size_t n_inbounds, inbound_capacity;
     /* bus thread: those that took too much, and the last of them */
@@ -107,7 +112,7 @@ struct zmq_link {
     bool proved;      /* whose it is */
     zmq_msg_t proof;  /* keeps what tells its connection from others */
     const char *mark; /* that; of the connection that is proved */
-    struct zmq_link *next_dirty;
+    struct zmq_link *next_dirty; /* or the next to do */
 };
 
 static_assert(sizeof(zmq_msg_t) <= sizeof(struct frame), "zmq_msg_t fits");
@@ -149,9 +154,9 @@ int transport_zmq_handler_start(struct zmq_handler **out, void *zctx);
 void transport_zmq_handler_join(struct zmq_handler **handler);
 
 /* transport_zmq_inbound.c: those that connected. Lock held. */
-/* Who sent this subscription. */
-struct speaker transport_zmq_speaker(struct zmq_transport *t, zmq_msg_t *frame,
-                                     size_t topic_bytes);
+/* Who sent this subscription, or took it back. What it subscribes to is counted
+ * for as long as that is in force; who subscribes to too much is cut off. */
+struct speaker transport_zmq_speaker(struct zmq_transport *t, zmq_msg_t *frame);
 void transport_zmq_name(const transport *t, uint64_t connection,
                         char name[TRANSPORT_NAME_MAX]);
 void transport_zmq_allow(transport *t, size_t bytes);
@@ -159,6 +164,8 @@ int64_t transport_zmq_look(transport *t, int64_t now,
                            bool (*exempt)(void *self, uint64_t connection),
                            void (*cut)(void *self, const char *name),
                            void *self);
+/* All of them are forgotten. */
+void transport_zmq_inbounds_free(struct zmq_transport *t);
 /* The connection with this descriptor has ended: whether it ever subscribed. */
 bool transport_zmq_inbound_ended(struct zmq_transport *t, int fd);
 /* It has, before anything that it subscribed to was read. */

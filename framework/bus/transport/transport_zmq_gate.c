@@ -44,13 +44,27 @@ struct zmq_gate {
     char why[TRANSPORT_WHY_MAX];
 };
 
+/* What libzmq asks. */
+struct frame_of {
+    uint8_t bytes[FRAME_MAX];
+    size_t size; /* of the frame, which may have been longer */
+};
+
+enum { VERSION, REQUEST, DOMAIN, ADDRESS, IDENTITY, MECHANISM, FIRST, SECOND };
+
+struct request {
+    struct frame_of frames[MAX_FRAMES];
+    size_t n;
+};
+
 struct zmq_handler {
     void *socket;
     ls_thread *thread;
     ls_mutex lock;
     ls_cond changed; /* a gate is open, gone, or not busy any more */
     struct zmq_gate *gates;
-    uint64_t n_gates; /* ever */
+    uint64_t n_gates;       /* ever */
+    struct request request; /* of its thread */
 };
 
 /* ---- gates ------------------------------------------------------------- */
@@ -139,18 +153,6 @@ bool transport_zmq_gate_refused(struct zmq_gate *gate, char *who, char *why,
 }
 
 /* ---- one request ------------------------------------------------------- */
-
-struct frame_of {
-    uint8_t bytes[FRAME_MAX];
-    size_t size; /* of the frame, which may have been longer */
-};
-
-enum { VERSION, REQUEST, DOMAIN, ADDRESS, IDENTITY, MECHANISM, FIRST, SECOND };
-
-struct request {
-    struct frame_of frames[MAX_FRAMES];
-    size_t n;
-};
 
 struct answer {
     const char *code; /* 200; 300 for now; 400 never */
@@ -359,8 +361,8 @@ static void reply(void *socket, const struct request *r,
 static void serve(void *arg)
 {
     struct zmq_handler *handler = arg;
-    struct request *request = calloc(1, sizeof *request);
-    while (request != NULL && receive(handler->socket, request)) {
+    struct request *request = &handler->request;
+    while (receive(handler->socket, request)) {
         struct answer answer = {.code = "300"};
         struct zmq_gate *gate =
             request->n > MECHANISM && is(&request->frames[VERSION], "1.0")
@@ -374,7 +376,6 @@ static void serve(void *arg)
         reply(handler->socket, request, &answer);
     }
     zmq_close(handler->socket);
-    free(request);
 }
 
 static void handler_free(struct zmq_handler *handler)

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <xxhash.h>
 
 #include "wire.h"
 
@@ -32,8 +33,8 @@
 #define LOOK_AGAIN_NS   (5 * LS_NS_PER_MS)
 /* So long after somebody came to the mark it is looked for. */
 #define AT_MARK_NS (2 * LS_NS_PER_S)
-/* Topics that one connection may subscribe to: all event names that peers may
- * make known, and as much again. */
+/* Topics that one connection may subscribe to at a time: all event names that
+ * peers may make known, and as much again. */
 #define TOPIC_BYTES_MAX (2u << 20)
 
 static uint64_t cookie_of(int fd)
@@ -83,6 +84,106 @@ static struct zmq_inbound *find(const struct zmq_transport *t, uint64_t number)
     return NULL;
 }
 
+/* ---- what each has subscribed to --------------------------------------- */
+
+struct zmq_topic {
+    struct zmq_topic *next; /* in its bucket */
+    size_t size;
+    uint8_t bytes[];
+};
+
+static struct zmq_topic **bucket_of(const struct zmq_transport *t,
+                                    const struct zmq_inbound *in,
+                                    const uint8_t *bytes, size_t size)
+{
+    const uint64_t hash = XXH3_64bits_withSeed(bytes, size, t->topic_seed);
+    return &in->topics[hash & (in->n_buckets - 1)];
+}
+
+/* Where the pointer to it is, or NULL. */
+static struct zmq_topic **find_topic(const struct zmq_transport *t,
+                                     const struct zmq_inbound *in,
+                                     const uint8_t *bytes, size_t size)
+{
+    struct zmq_topic **at =
+        in->n_buckets == 0 ? NULL : bucket_of(t, in, bytes, size);
+    while (at != NULL && *at != NULL &&
+           ((*at)->size != size || memcmp((*at)->bytes, bytes, size) != 0))
+        at = &(*at)->next;
+    return at == NULL || *at == NULL ? NULL : at;
+}
+
+static bool grow_topics(const struct zmq_transport *t, struct zmq_inbound *in)
+{
+    struct zmq_inbound grown = *in;
+    if (in->n_topics < in->n_buckets)
+        return true;
+    grown.n_buckets = in->n_buckets == 0 ? 16 : 2 * in->n_buckets;
+    grown.topics = calloc(grown.n_buckets, sizeof(struct zmq_topic *));
+    if (grown.topics == NULL)
+        return false;
+    for (size_t i = 0; i < in->n_buckets; i++)
+        for (struct zmq_topic *topic = in->topics[i], *next; topic != NULL;
+             topic = next) {
+            struct zmq_topic **at =
+                bucket_of(t, &grown, topic->bytes, topic->size);
+            next = topic->next;
+            topic->next = *at;
+            *at = topic;
+        }
+    free(in->topics);
+    in->topics = grown.topics;
+    in->n_buckets = grown.n_buckets;
+    return true;
+}
+
+/* Without memory it counts all the same, for good; as what comes twice does,
+ * which nobody who is honest sends. */
+static void subscribes(const struct zmq_transport *t, struct zmq_inbound *in,
+                       const uint8_t *bytes, size_t size)
+{
+    in->topic_bytes += size;
+    if (find_topic(t, in, bytes, size) != NULL || !grow_topics(t, in))
+        return;
+    struct zmq_topic *topic = malloc(sizeof *topic + size);
+    if (topic == NULL)
+        return;
+    struct zmq_topic **at = bucket_of(t, in, bytes, size);
+    topic->next = *at;
+    topic->size = size;
+    memcpy(topic->bytes, bytes, size);
+    *at = topic;
+    in->n_topics++;
+}
+
+static void unsubscribes(const struct zmq_transport *t, struct zmq_inbound *in,
+                         const uint8_t *bytes, size_t size)
+{
+    struct zmq_topic **at = find_topic(t, in, bytes, size);
+    if (at == NULL)
+        return;
+    struct zmq_topic *gone = *at;
+    *at = gone->next;
+    free(gone);
+    in->n_topics--;
+    in->topic_bytes -= size;
+}
+
+static void forget(struct zmq_inbound *in)
+{
+    for (size_t i = 0; i < in->n_buckets; i++)
+        while (in->topics[i] != NULL) {
+            struct zmq_topic *gone = in->topics[i];
+            in->topics[i] = gone->next;
+            free(gone);
+        }
+    free(in->topics);
+    in->topics = NULL;
+    in->n_buckets = in->n_topics = 0;
+}
+
+/* ---- all of them ------------------------------------------------------- */
+
 /* Forget those that are no more. */
 static void prune(struct zmq_transport *t)
 {
@@ -91,7 +192,16 @@ static void prune(struct zmq_transport *t)
         if (t->inbounds[i].cookie != 0 &&
             cookie_of(t->inbounds[i].fd) == t->inbounds[i].cookie)
             t->inbounds[n++] = t->inbounds[i];
+        else
+            forget(&t->inbounds[i]);
     t->n_inbounds = n;
+}
+
+void transport_zmq_inbounds_free(struct zmq_transport *t)
+{
+    while (t->n_inbounds > 0)
+        forget(&t->inbounds[--t->n_inbounds]);
+    free(t->inbounds);
 }
 
 static struct zmq_inbound *note(struct zmq_transport *t,
@@ -134,6 +244,7 @@ bool transport_zmq_inbound_ended(struct zmq_transport *t, int fd)
         if (t->inbounds[i].fd != fd)
             continue;
         /* This one alone: of others that are gone too it is yet to be told. */
+        forget(&t->inbounds[i]);
         t->n_inbounds--;
         memmove(&t->inbounds[i], &t->inbounds[i + 1],
                 (t->n_inbounds - i) * sizeof t->inbounds[i]);
@@ -190,8 +301,24 @@ static bool read_user(const char *user, struct speaker *by)
     return *end == '\0';
 }
 
-struct speaker transport_zmq_speaker(struct zmq_transport *t, zmq_msg_t *frame,
-                                     size_t topic_bytes)
+/* The frame is a byte, which says whether it subscribes, and a topic. */
+static void note_topic(struct zmq_transport *t, struct zmq_inbound *in,
+                       zmq_msg_t *frame)
+{
+    const uint8_t *const bytes = zmq_msg_data(frame);
+    const size_t size = zmq_msg_size(frame) - 1;
+    if (bytes[0] == 1)
+        subscribes(t, in, bytes + 1, size);
+    else
+        unsubscribes(t, in, bytes + 1, size);
+    if (in->topic_bytes <= TOPIC_BYTES_MAX || in->cookie == 0)
+        return;
+    memcpy(t->overfull, in->name, sizeof t->overfull);
+    t->n_overfull++;
+    cut(in);
+}
+
+struct speaker transport_zmq_speaker(struct zmq_transport *t, zmq_msg_t *frame)
 {
     struct speaker by = {.own = t->gate == NULL};
     const char *user = by.own ? NULL : zmq_msg_gets(frame, "User-Id");
@@ -202,12 +329,8 @@ struct speaker transport_zmq_speaker(struct zmq_transport *t, zmq_msg_t *frame,
     const int fd = in == NULL ? zmq_msg_get(frame, ZMQ_SRCFD) : -1;
     if (in == NULL && !has_ended(t, by.connection, fd))
         in = note(t, &by, fd);
-    if (in != NULL && (in->topic_bytes += topic_bytes) > TOPIC_BYTES_MAX &&
-        in->cookie != 0) {
-        memcpy(t->overfull, in->name, sizeof t->overfull);
-        t->n_overfull++;
-        cut(in);
-    }
+    if (in != NULL)
+        note_topic(t, in, frame);
     return by;
 }
 

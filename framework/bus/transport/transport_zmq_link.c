@@ -33,6 +33,14 @@ static void make_dirty(struct zmq_link *link)
     t->dirty = link;
 }
 
+static void take_out(struct zmq_link **list, const struct zmq_link *link)
+{
+    while (*list != NULL && *list != link)
+        list = &(*list)->next_dirty;
+    if (*list == link)
+        *list = link->next_dirty;
+}
+
 static struct zmq_link *link_of(transport_link *link)
 {
     return (struct zmq_link *)link;
@@ -181,11 +189,10 @@ void transport_zmq_link_close(transport_link *base, bool linger)
 {
     struct zmq_link *link = link_of(base);
     struct zmq_transport *t = zmq_of(base->transport);
-    struct zmq_link **at = &t->dirty;
-    while (*at != NULL && *at != link)
-        at = &(*at)->next_dirty;
-    if (*at == link)
-        *at = link->next_dirty;
+    take_out(&t->dirty, link);
+    take_out(&t->todo, link);
+    if (t->reading == link)
+        t->reading = NULL;
     if (link->fd >= 0)
         epoll_ctl(t->epoll, EPOLL_CTL_DEL, link->fd, NULL);
     if (link->sub != NULL && linger)
@@ -268,9 +275,11 @@ void transport_zmq_release(struct message *message)
     message->n_frames = 0;
 }
 
-static void read_link(struct zmq_link *link,
+/* Whoever is told of a message may close the link that it came over. */
+static void read_link(struct zmq_transport *t, struct zmq_link *link,
                       const struct transport_events *events, void *self)
 {
+    t->reading = link;
     for (unsigned i = 0; i < READ_BUDGET; i++) {
         struct message *message = events->take(self);
         if (message == NULL)
@@ -281,6 +290,8 @@ static void read_link(struct zmq_link *link,
             return;
         }
         events->message(self, link->owner, message);
+        if (t->reading == NULL)
+            return;
     }
     make_dirty(link);
 }
@@ -298,8 +309,7 @@ static void read_subscriptions(struct zmq_transport *t,
         const uint8_t *data = zmq_msg_data(&frame);
         const size_t size = zmq_msg_size(&frame);
         if (size > 1 && data[0] <= 1) {
-            const struct speaker by =
-                transport_zmq_speaker(t, &frame, data[0] == 1 ? size - 1 : 0);
+            const struct speaker by = transport_zmq_speaker(t, &frame);
             events->subscription(self, data + 1, size - 1, data[0] == 1, &by);
         }
     }
@@ -432,13 +442,14 @@ bool transport_zmq_poll(transport *base, int64_t deadline,
         tell_refused(t, events, self);
     if (t->probes != NULL)
         transport_zmq_probes_tell(t, events, self);
-    struct zmq_link *todo = t->dirty;
+    t->todo = t->dirty;
     t->dirty = NULL;
-    while (todo != NULL) {
-        struct zmq_link *link = todo;
-        todo = link->next_dirty;
+    while (t->todo != NULL) {
+        struct zmq_link *link = t->todo;
+        t->todo = link->next_dirty;
         link->dirty = false;
-        read_link(link, events, self);
+        read_link(t, link, events, self);
     }
+    t->reading = NULL;
     return t->dirty != NULL;
 }

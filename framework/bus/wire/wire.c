@@ -209,8 +209,8 @@ static int malformed(const char *what)
 
 static bool decimal(const char *text, size_t size, uint64_t max, uint64_t *out)
 {
-    if (size == 0 || size > 20)
-        return false;
+    if (size == 0 || size > 20 || (size > 1 && text[0] == '0'))
+        return false; /* one number, one spelling */
     uint64_t value = 0;
     for (size_t i = 0; i < size; i++) {
         if (text[i] < '0' || text[i] > '9')
@@ -361,6 +361,17 @@ static bool tail_read(struct wire_cursor *c, struct wire_header *h)
     }
 }
 
+/* What is on a topic goes to those who subscribed to it: so it is what the
+ * topic says, or a hub would count it for others. */
+static bool suits_topic(char topic_class, const struct wire_header *h)
+{
+    const bool event = h->kind == WIRE_KIND_EVENT ||
+                       h->kind == WIRE_KIND_CHUNK || h->kind == WIRE_KIND_BATCH;
+    return (h->kind == WIRE_KIND_PROOF) == (topic_class == WIRE_CHALLENGE) &&
+           !(event && topic_class == WIRE_CONTROL) &&
+           !(h->name_size != 0 && topic_class == WIRE_EVENT);
+}
+
 int wire_header_read(const uint8_t *frame, size_t size, char *topic_class,
                      uint32_t *to, struct wire_header *header)
 {
@@ -391,8 +402,8 @@ int wire_header_read(const uint8_t *frame, size_t size, char *topic_class,
         return malformed("header");
     if (c.at != c.end)
         return malformed("header: bytes left over");
-    if ((h.kind == WIRE_KIND_PROOF) != (*topic_class == WIRE_CHALLENGE))
-        return malformed("header: of a kind that its topic has not");
+    if (!suits_topic(*topic_class, &h))
+        return malformed("header: of a kind or name that its topic has not");
     if (h.name_size == 0) {
         h.name = event;
         h.name_size = event_size;
@@ -406,8 +417,8 @@ bool wire_payload_fits(const struct wire_header *h, size_t size)
     const bool part =
         h->kind == WIRE_KIND_CHUNK ||
         (h->kind == WIRE_KIND_RELIABLE && h->of == WIRE_KIND_CHUNK);
-    if (part && (h->flags & WIRE_FLAG_WITHDRAW) != 0)
-        return h->offset == 0 && size == 0;
+    if ((h->flags & WIRE_FLAG_WITHDRAW) != 0) /* which no window counts */
+        return part && h->offset == 0 && size == 0;
     if (part)
         return size != 0 && h->offset < h->total &&
                size <= h->total - h->offset;

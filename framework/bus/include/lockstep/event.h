@@ -172,9 +172,10 @@ LS_MUST_USE LS_API int ls_emit(ls_node *node, const char *event,
                                const void *data, size_t size);
 
 /* The same with all parameters.
- * Errors: also LS_ENOENT to_one: no such member, or it does not listen;
- *         LS_EINVAL LATEST to one, or no such delivery or scope; LS_ESTATE
- *         LATEST from a node that is not started. */
+ * Errors: also LS_ENOENT to_one: no such member, or it does not listen, or it
+ *         left or was lost while this waited for room; LS_EINVAL LATEST to one,
+ *         or no such delivery or scope; LS_ESTATE LATEST from a node that is
+ *         not started. */
 LS_MUST_USE LS_API int ls_emit_with(ls_node *node,
                                     const struct ls_emission *emission);
 
@@ -230,7 +231,9 @@ LS_API size_t ls_node_listeners(ls_node *node, const char *event, uint32_t *ids,
  * ls_rpc_connect(), whose call continues or is cancelled as after a deadline;
  * ls_barrier_wait(), as after ls_barrier_abort(); ls_room_create(), and the
  * operations of a room; and in the steps of its tasks ls_step_sleep(),
- * ls_mw_barrier() and ls_mw_exchange(). */
+ * ls_mw_barrier() and ls_mw_exchange(). A node that has no memory to note what
+ * another listens to, and so would keep events from it, interrupts itself, with
+ * LS_ENOMEM. */
 LS_API void ls_node_interrupt(ls_node *node, int status);
 
 /* The same, a moment later, on a thread of the node, which must be open. This

@@ -304,7 +304,8 @@ LS_API size_t ls_node_refusals(ls_node *node, struct ls_refusal *out,
  * twice). One function per `self`; fn NULL removes it, and on return it no
  * longer runs.
  * fn:     runs on the dispatch thread, in order with events: what a member
- *         emitted before it left is handled first.
+ *         emitted before it left is handled first. What there is no memory to
+ *         tell is LS_ENOMEM of ls_node_take_error().
  * Errors: LS_ENOMEM. */
 LS_MUST_USE LS_API int
 ls_node_on_member(ls_node *node,

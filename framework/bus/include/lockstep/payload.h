@@ -61,7 +61,8 @@ extern "C" {
  * Errors: LS_ENOMEM; LS_ESTATE this process was forked. */
 LS_MUST_USE LS_API int ls_payload_alloc(void **out, ls_node *node, size_t size);
 
-/* One more share, which is freed by itself. Returns its argument. */
+/* One more share, which is freed by itself. Returns its argument. NULL is fine.
+ */
 LS_API void *ls_payload_share(void *payload);
 
 /* Free a share; a release function. May be called with any lock held. NULL is

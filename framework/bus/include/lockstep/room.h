@@ -81,7 +81,8 @@ LS_API void ls_room_options_init(struct ls_room_options *options);
  * out:    own; NULL after an error; give it to ls_room_destroy().
  * Errors: LS_EUNREACHABLE there can be no such room: a member is on another
  *         host or in another container, or the system has no such memory; all
- *         members are told, and none has one; LS_ETIMEDOUT members did not
+ *         members are told, and none has one, nor where one of them has no
+ *         memory, or no such folder; LS_ETIMEDOUT members did not
  *         come: the text names them; LS_ELOST a member is lost; LS_EINVAL an
  *         option; LS_ESTATE no members are listed, and the world is not
  *         complete; LS_EMISMATCH the others have another list of members;
@@ -197,7 +198,8 @@ LS_MUST_USE LS_API int ls_room_alloc(ls_room *room, ls_room_buffer **out,
                                      size_t size, int wait_ms);
 LS_API void *ls_room_buffer_own(const ls_room_buffer *buffer);
 /* What another member has there. It is written by that one, at any time: only
- * operations say when it is whole. NULL: the place is empty. */
+ * operations say when it is whole. Borrow: until the next operation in the
+ * room, which lets go of those that are lost. NULL: the place is empty. */
 LS_API const void *ls_room_buffer_at(const ls_room_buffer *buffer,
                                      unsigned place);
 
