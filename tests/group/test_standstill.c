@@ -54,6 +54,36 @@ static int meet_at_barrier(struct life *life)
     return status;
 }
 
+/* The last one is lost before all stand still, and comes back after that. */
+static void leave_and_come_back(struct life *life, ls_barrier **barrier,
+                                const struct ls_barrier_options *with)
+{
+    ls_rest_until(ls_host_runtime(life->host), (STOP_AT - 1000) * LS_NS_PER_MS);
+    ls_node_stop(life->node, LS_ELOST);
+    MUST(ls_barrier_destroy(barrier) == LS_OK);
+    MUST(ls_node_destroy(&life->node) == LS_OK);
+    rest_until_meeting(life);
+    start(life);
+    MUST(ls_barrier_create(barrier, life->node, with) == LS_OK);
+    MUST(ls_node_start(life->node) == LS_OK);
+}
+
+static int meet_in_another_life(struct life *life)
+{
+    const struct ls_barrier_options with = {.grace_ms = WAIT_MS};
+    ls_barrier *barrier;
+    MUST(ls_barrier_create(&barrier, life->node, &with) == LS_OK);
+    MUST(ls_node_start(life->node) == LS_OK);
+    MUST(ls_barrier_wait(barrier, 0, WAIT_MS, NULL) == LS_OK);
+    if (life->number == LAST)
+        leave_and_come_back(life, &barrier, &with);
+    else
+        rest_until_meeting(life);
+    const int status = ls_barrier_wait(barrier, 0, WAIT_MS, NULL);
+    MUST(ls_barrier_destroy(&barrier) == LS_OK);
+    return status;
+}
+
 static int meet_in_group(struct life *life, enum ls_group_room room)
 {
     const struct ls_group_options with = {.room = room};
@@ -202,6 +232,11 @@ static void tell(int (*meet)(struct life *life))
 TEST(who_waits_in_a_barrier_does_so_when_all_go_on)
 {
     tell(meet_at_barrier);
+}
+
+TEST(so_does_who_waits_for_another_life)
+{
+    tell(meet_in_another_life);
 }
 
 TEST(so_does_who_waits_for_an_event)

@@ -61,6 +61,7 @@ struct ls_barrier {
     bool borrows;         /* the waiter has the turn of the bus thread */
     bool repeated;        /* what is answered now had been asked before */
     int64_t sleeps_until; /* while waiting */
+    int64_t stood_ns;     /* of ls_node_stood_ns(): excused so far */
     bool closed;          /* the node stops */
     const struct ls_barrier_filter
         *filter;  /* NULL: messages pass as they are */
@@ -651,12 +652,21 @@ int ls_barrier_destroy(ls_barrier **barrier)
 
 /* --- waiting ------------------------------------------------------------ */
 
+/* It may have stood still while others were to come, or to answer. */
+static void excuse(ls_barrier *barrier)
+{
+    const int64_t stood_ns = ls_node_stood_ns(barrier->node);
+    ls_epoch_excuse(barrier->epoch, stood_ns - barrier->stood_ns);
+    barrier->stood_ns = stood_ns;
+}
+
 /* No signal came in time: ask again, or give up. The end may have come at the
  * same moment. */
 static void on_quiet(ls_barrier *barrier, struct ls_due *due)
 {
     if (ls_epoch_end(barrier->epoch) != NULL)
         return;
+    excuse(barrier);
     if (ls_due_has_passed(barrier->node, due))
         ls_epoch_abort(barrier->epoch, LS_ETIMEDOUT, false,
                        "the deadline passed");
@@ -765,6 +775,7 @@ static int run_epoch(ls_barrier *barrier, uint32_t flags, int64_t deadline,
     const int64_t now = ls_now(barrier->runtime);
     look_around(barrier, now);
     barrier->waiting = true;
+    barrier->stood_ns = ls_node_stood_ns(barrier->node);
     borrow(barrier);
     ls_epoch_enter(barrier->epoch, now, deadline, flags);
     const struct ls_trace_record wait = wait_of(barrier, now);

@@ -15,6 +15,7 @@
 
 #define DEFAULT_NAME    "world"
 #define FORM_DEFAULT_MS 60000
+#define AGAIN_NS        (10 * LS_NS_PER_MS) /* when memory was lacking */
 #define NAME_MAX        64
 /* Of one that was split off: with the names of those above it. */
 #define SPLIT_NAME_MAX 100
@@ -397,6 +398,23 @@ static int meet_members(struct bus_group *group, uint64_t generation)
     return status;
 }
 
+/* The others are in the generation already, and know nothing of a rank that has
+ * no memory for it: so that is tried for as long as they may wait. */
+static int join_members(struct bus_group *group, uint64_t generation,
+                        int64_t deadline)
+{
+    int status = meet_members(group, generation);
+    while (status == LS_ENOMEM && ls_now(group->base.runtime) < deadline &&
+           ls_node_interrupted(group->node) == LS_OK) {
+        ls_mutex_lock(&group->mutex);
+        (void)!ls_cond_wait(&group->changed, &group->mutex,
+                            ls_now(group->base.runtime) + AGAIN_NS);
+        ls_mutex_unlock(&group->mutex);
+        status = meet_members(group, generation);
+    }
+    return status;
+}
+
 static int form(ls_group *base, int wait_ms)
 {
     struct bus_group *group = group_of(base);
@@ -419,7 +437,8 @@ static int form(ls_group *base, int wait_ms)
                            group->name);
     /* All have come here, so nobody is in the last one's. */
     shared_close(group);
-    status = meet_members(group, group->first_generation + info.epoch);
+    status =
+        join_members(group, group->first_generation + info.epoch, deadline);
     return status == LS_OK ? shared_open(group, info.flags, deadline) : status;
 }
 

@@ -511,7 +511,9 @@ int shared_open(struct bus_group *group, uint32_t flags, int64_t deadline)
         if (status != LS_OK)
             snprintf(why, sizeof why, "%s", ls_error_text());
         ls_room_destroy(&room);
-        return have_none(group, needed,
+        /* The others have begun what this rank has not: its next operation
+         * would meet that one. */
+        return have_none(group, needed || status == LS_ENOMEM,
                          status != LS_OK ? status : LS_EUNREACHABLE, why);
     }
     ls_log_info("group \"%s\": %" PRIu32 " ranks share memory", group->name,

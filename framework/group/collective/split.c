@@ -62,6 +62,15 @@ static int check_words(const struct division *division)
     return LS_OK;
 }
 
+/* The others are in what this rank has no memory to begin, and wait for it. */
+static int give_up(ls_group *group, int status)
+{
+    struct ls_failure failure;
+    ls_failure_keep(&failure, status);
+    ls_group_leave(group, status);
+    return ls_failure_return(&failure);
+}
+
 /* Make this rank's part, then meet the others: none goes on before all have
  * theirs. */
 static int make(ls_group **out, ls_group *group, struct division *division,
@@ -76,6 +85,8 @@ static int make(ls_group **out, ls_group *group, struct division *division,
                                                   group->n_splits, &word));
     int status = ls_group_all_gather(group, &word, sizeof word, division->words,
                                      wait_ms);
+    if (status == LS_ENOMEM)
+        status = give_up(group, status);
     if (status == LS_OK && fault.status != LS_OK)
         status = ls_failure_return(&fault);
     else if (status == LS_OK)
@@ -101,10 +112,10 @@ int ls_group_split(ls_group **out, ls_group *group, uint32_t colour,
     int status = division_init(&division, group);
     if (status != LS_OK)
         return status;
-    group->n_splits++;
     status = ls_group_all_gather(group, &colour, sizeof colour,
                                  division.colours, wait_ms);
     if (status == LS_OK) {
+        group->n_splits++;
         choose_ranks(&division);
         status = make(out, group, &division, wait_ms);
     }

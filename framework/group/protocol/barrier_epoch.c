@@ -293,6 +293,14 @@ void ls_epoch_tell_loss(struct ls_epoch *epoch)
         ask_leader(epoch, true);
 }
 
+void ls_epoch_excuse(struct ls_epoch *epoch, int64_t stood_ns)
+{
+    epoch->clock.stuck_until += stood_ns;
+    epoch->wait.inquired_at += stood_ns;
+    if (epoch->wait.grace_until != 0)
+        epoch->wait.grace_until += stood_ns;
+}
+
 void ls_epoch_tick(struct ls_epoch *epoch, int64_t now)
 {
     epoch->now = now;

@@ -230,6 +230,10 @@ void ls_epoch_receive(struct ls_epoch *epoch, int64_t now, uint32_t from,
                       uint64_t incarnation,
                       const struct ls_barrier_message *message);
 
+/* This node stood still for so long: nobody had that time. Before the tick
+ * after it. */
+void ls_epoch_excuse(struct ls_epoch *epoch, int64_t stood_ns);
+
 /* The time of ls_epoch_wake_at() has come: ask again. */
 void ls_epoch_tick(struct ls_epoch *epoch, int64_t now);
 int64_t ls_epoch_wake_at(const struct ls_epoch *epoch);

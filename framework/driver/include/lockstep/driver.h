@@ -11,8 +11,10 @@
  * The function is the same on all four. What ranks do together is a collective
  * of their group: it ends alike in all of them. A rank that fails leaves the
  * group, so that no other waits for it: those fail with LS_EABORTED, and the
- * first cause is reported once. What takes all ranks returns LS_ESTATE in a
- * section that runs without them (ls_driver_without_sync()).
+ * first cause is reported once. It fails when the function returns: so return
+ * at once what fails here, LS_ENOMEM too, with which a rank may not have come
+ * to the collective that the others wait in. What takes all ranks returns
+ * LS_ESTATE in a section that runs without them (ls_driver_without_sync()).
  * Thread: the rank's; a driver is used by its rank alone.
  * Source: docs/driver.md. */
 #ifndef LOCKSTEP_DRIVER_H

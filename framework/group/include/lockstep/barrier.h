@@ -75,7 +75,8 @@ struct ls_barrier_options {
     int timeout_ms; /* of each wait of ls_mw_barrier(); 0: 60000.
                      * ls_barrier_wait() takes its own */
     int grace_ms;   /* when a member is lost, wait this long for its next life,
-                     * then act as on_loss says; default 0 */
+                     * and as long as this node stands still meanwhile; then
+                     * act as on_loss says; default 0 */
 
     /* Called for each epoch that succeeded, by the waiting thread, before the
      * wait returns: the epochs of ls_mw_barrier() too, which uses bits 0 to

@@ -128,7 +128,8 @@ LS_MUST_USE LS_API int ls_group_form(ls_group *group, int wait_ms);
  *          destroy it before `group`.
  * Errors:  those of an operation; LS_ELIMIT between nodes: it is split off one
  *          that was split off, and so on, too often (a group with a short name
- *          more often); LS_ENOMEM. */
+ *          more often); LS_ENOMEM this rank may call it again: if the others
+ *          have begun it, the generation is over. */
 #define LS_GROUP_NO_COLOUR UINT32_MAX
 LS_MUST_USE LS_API int ls_group_split(ls_group **out, ls_group *group,
                                       uint32_t colour, int wait_ms);
