@@ -10,14 +10,14 @@
 #define BLOB_PIECE (256u << 10)
 
 struct ls_blob_sink {
-    int (*add)(void *self, const void *data, size_t size);
+    int (*add)(void *self, const void *data, size_t size); /* size: not 0 */
     void *self;
     const char *name; /* of the blob */
     uint64_t left;
 };
 
 struct ls_blob_source {
-    int (*read)(void *self, void *data, size_t size);
+    int (*read)(void *self, void *data, size_t size); /* size: not 0 */
     void *self;
     const char *name;
     uint64_t size, left;

@@ -228,7 +228,7 @@ int ls_blob_sink_add(ls_blob_sink *sink, const void *data, size_t size)
                         "than the blob has",
                         sink->name, (unsigned long long)(size - sink->left));
     sink->left -= size;
-    return sink->add(sink->self, data, size);
+    return size > 0 ? sink->add(sink->self, data, size) : LS_OK;
 }
 
 uint64_t ls_blob_source_size(const ls_blob_source *source)
@@ -244,7 +244,7 @@ int ls_blob_source_read(ls_blob_source *source, void *data, size_t size)
                         "to be read",
                         source->name, (unsigned long long)source->left, size);
     source->left -= size;
-    return source->read(source->self, data, size);
+    return size > 0 ? source->read(source->self, data, size) : LS_OK;
 }
 
 int blob_measure(const struct ls_blob *blob, struct ls_blob_form *out)
@@ -369,8 +369,6 @@ int ls_blob_pack(const struct ls_blob *blob, void **data, size_t *size)
 static int copy_in(void *self, void *data, size_t size)
 {
     const unsigned char **at = self;
-    if (size == 0) /* of nothing, which may be nowhere */
-        return LS_OK;
     memcpy(data, *at, size);
     *at += size;
     return LS_OK;

@@ -160,10 +160,18 @@ static const struct ls_record metric_record = {
 static const struct ls_field metric_item = {.type = LS_FIELD_RECORD,
                                             .record = &metric_record};
 
+/* The format has nil for no text; a note says something. */
+static int check_text(const void *at)
+{
+    return *(char *const *)at != NULL ? LS_OK
+                                      : ls_error(LS_EPROTO, "it is not a text");
+}
+
 #define IN(member) offsetof(struct ls_checkpoint_note, member)
 static const struct ls_field note_fields[] = {
     {"name", LS_FIELD_CHARS, IN(name), .size = LS_CHECKPOINT_TEXT_MAX},
-    {"text", LS_FIELD_TEXT, IN(text), .presence = LS_ALWAYS},
+    {"text", LS_FIELD_TEXT, IN(text), .check = check_text,
+     .presence = LS_ALWAYS},
 };
 #undef IN
 static const struct ls_record note_record = {

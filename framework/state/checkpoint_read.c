@@ -373,8 +373,6 @@ static int read_names(struct reading *reading, struct blob_names *out)
         status = read_to_end(reading);
     if (status == LS_OK)
         status = ls_record_decode(&blob_names_record, out, bytes, size, NULL);
-    if (status == LS_ELIMIT)
-        status = LS_EPROTO;
     free(bytes);
     if (status == LS_OK)
         status = check_names(out, reading->reader);

@@ -17,7 +17,7 @@
 
 #include "lockstep/runtime.h"
 
-#define HOST_MAX 64
+#define HOST_MAX 64 /* bytes, without the NUL: as Linux has it */
 /* The name of a host, or of a container that has it: ".4026532198" more. */
 #define PLACE_MAX (HOST_MAX + 24)
 /* So much of a large file is on its way to the disk while the next is written:
@@ -281,7 +281,7 @@ static void own_place(char place[PLACE_MAX + 1])
     char link[64];
     unsigned long pids = first;
     memset(place, 0, PLACE_MAX + 1);
-    if (gethostname(place, HOST_MAX) < 0)
+    if (gethostname(place, HOST_MAX + 1) < 0)
         place[0] = '\0';
     const ssize_t n = readlink("/proc/self/ns/pid", link, sizeof link - 1);
     if (n <= 0)

@@ -17,6 +17,15 @@ static int name_error(int failed, const char *what, const char *path)
     return disk_error(failed, what, path);
 }
 
+int ls_file_path(char *out, size_t size, const char *folder, const char *name)
+{
+    const int n = snprintf(out, size, "%s/%s", folder, name);
+    return n >= 0 && (size_t)n < size
+               ? LS_OK
+               : ls_error(LS_ELIMIT, "the folder %.80s… has too long a name",
+                          folder);
+}
+
 bool ls_file_exists(const char *path)
 {
     struct disk *disk = disk_current();

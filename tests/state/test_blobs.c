@@ -219,6 +219,44 @@ TEST(a_blob_is_packed_and_unpacked_in_memory)
     assert_error_has("the blob b: 9 bytes");
 }
 
+static int no_bytes(void *self, uint64_t *out)
+{
+    (void)self;
+    *out = 0;
+    return LS_OK;
+}
+
+static int save_nothing(void *self, ls_blob_sink *sink)
+{
+    return ls_blob_sink_add(sink, self, 0);
+}
+
+static int load_nothing(void *self, ls_blob_source *source)
+{
+    return ls_blob_source_read(source, self, 0);
+}
+
+/* Which may be nowhere. */
+TEST(of_nothing_no_byte_is_copied)
+{
+    static const struct ls_blob_ops ops = {no_bytes, save_nothing,
+                                           load_nothing};
+    const struct ls_blob none = {
+        .name = "none", .form = {.type = LS_BLOB_BYTES}, .ops = &ops};
+    ls_blobs *blobs = make();
+    void *data;
+    size_t size;
+    assert_ok(ls_blobs_add(blobs, &none));
+    assert_ok(ls_blob_pack(&none, &data, &size));
+    assert_int_equal(size, 0);
+    assert_ok(ls_blob_unpack(&none, data, size));
+    free(data);
+    assert_ok(ls_blobs_pack(blobs, &data, &size));
+    assert_ok(ls_blobs_unpack(blobs, data, size));
+    free(data);
+    ls_blobs_destroy(&blobs);
+}
+
 static int save_more(void *self, ls_blob_sink *sink)
 {
     const int status = ls_blob_sink_add(sink, self, 2);

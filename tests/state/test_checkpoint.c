@@ -760,6 +760,28 @@ TEST(a_manifest_that_cannot_be_is_refused)
     state_free(&node);
 }
 
+/* Another program may have written it, or another node sent it. */
+TEST(a_note_without_a_text_is_none)
+{
+    struct ls_checkpoint_note notes[] = {{"ranks", NULL}};
+    struct ls_checkpoint_entry entry = {"n1", 1, 1};
+    const struct ls_checkpoint_manifest manifest = {
+        .entries = &entry, .n_entries = 1, .notes = notes, .n_notes = 1};
+    struct ls_checkpoint_manifest read = {.n_entries = 0};
+    ls_writer *writer;
+    const void *data;
+    size_t size;
+    assert_ok(ls_writer_create(&writer));
+    ls_record_write(&ls_checkpoint_manifest_record, &manifest, writer);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_fails(ls_record_decode(&ls_checkpoint_manifest_record, &read, data,
+                                  size, NULL),
+                 LS_EPROTO);
+    assert_error_has("text: it is not a text");
+    ls_writer_destroy(&writer);
+    ls_checkpoint_manifest_clear(&read);
+}
+
 TEST(a_folder_that_is_read_only_is_named)
 {
     const struct place *place = *state;

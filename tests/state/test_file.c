@@ -69,6 +69,19 @@ EACH_TEST(folder_set_up, folder_tear_down)
 FILE_PROMISES(PROMISE)
 #undef PROMISE
 
+/* ---- names -------------------------------------------------------------- */
+
+TEST(a_path_is_a_folder_and_a_name)
+{
+    char path[16];
+    (void)state;
+    assert_ok(ls_file_path(path, sizeof path, "/tmp/mine", "state"));
+    assert_string_equal(path, "/tmp/mine/state");
+    assert_fails(ls_file_path(path, sizeof path - 1, "/tmp/mine", "state"),
+                 LS_ELIMIT);
+    assert_error_has("the folder /tmp/mine… has too long a name");
+}
+
 /* ---- what only a real disk shows ----------------------------------------- */
 
 TEST(a_durable_replace_syncs_bytes_and_name)
@@ -353,6 +366,29 @@ TEST(a_name_of_another_container_is_not_left_over)
     if (n == 0)
         skip(); /* this user may not make containers */
     assert_int_equal(answer, 'n');
+}
+
+/* Else all hosts with such names are one, and each removes what the others are
+ * writing. */
+TEST(a_name_says_where_it_was_written_however_long_that_is_called)
+{
+    char host[64 + 1], name[LS_FILE_UNIQUE_MAX];
+    memset(host, 'h', sizeof host - 1);
+    host[sizeof host - 1] = '\0';
+    const pid_t child = fork();
+    if (child == 0) {
+        if (unshare(CLONE_NEWUTS) != 0 ||
+            sethostname(host, sizeof host - 1) != 0)
+            _exit(2);
+        ls_file_unique(name);
+        _exit(strncmp(strrchr(name, '@') + 1, host, sizeof host - 1) == 0 ? 0
+                                                                          : 1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WEXITSTATUS(status) == 2)
+        skip(); /* this user may not name hosts */
+    assert_int_equal(status, 0);
 }
 
 /* "PID@TOKEN@NUMBER@HOST" */

@@ -156,9 +156,9 @@ LS_API void ls_checkpoint_manifest_clear(struct ls_checkpoint_manifest *gone);
  * the retention does not keep: first the manifests, then the entries that they
  * name and that lie here. What could not be removed is removed by a later one.
  * Errors: LS_ESTATE it was not opened to commit; LS_EINVAL no entry, a node
- *         twice, a name that is none; LS_EEXIST this folder has a manifest of
- *         this epoch or a later one; LS_EPROTO an entry that lies here is not
- *         the one described. */
+ *         twice, a name that is none, over 1 MiB of it; LS_EEXIST this folder
+ *         has a manifest of this epoch or a later one; LS_EPROTO an entry that
+ *         lies here is not the one described. */
 LS_MUST_USE LS_API int
 ls_checkpoints_commit(ls_checkpoints *checkpoints,
                       const struct ls_checkpoint_manifest *manifest);

@@ -104,6 +104,12 @@ LS_API bool ls_file_is_named(ls_file *file);
 
 /* ---- names ------------------------------------------------------------- */
 
+/* The path of what is called `name` in a folder, also of "name/below".
+ * out:    `size` bytes.
+ * Errors: LS_ELIMIT it is longer than that; what `out` holds then is of no use.
+ */
+LS_MUST_USE LS_API int ls_file_path(char *out, size_t size, const char *folder,
+                                    const char *name);
 LS_API bool ls_file_exists(const char *path); /* a file or a folder */
 /* Replaces what is there. Errors: LS_ENOENT there is no `from`, or no folder
  * for `to`; LS_EIO `to` is a device, a pipe or a socket. */
