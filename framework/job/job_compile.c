@@ -30,12 +30,28 @@ bool job_is_keeper(const ls_job *job)
     return has_id(job->keepers, job->n_keepers, job->id);
 }
 
-/* All ready nodes, by id, with this one. */
-static size_t ready_nodes(ls_job *job, struct ls_member *out)
+/* All members there are; out: own, with room for one more. Errors: LS_ENOMEM.
+ */
+static int list_members(const ls_job *job, struct ls_member **out, size_t *n)
 {
-    const size_t n = ls_node_members(job->node, out, JOB_IDS - 1);
+    size_t capacity;
+    *n = ls_node_members(job->node, NULL, 0);
+    do {
+        capacity = *n;
+        struct ls_member *more = realloc(*out, (capacity + 1) * sizeof *more);
+        if (more == NULL)
+            return ls_error(LS_ENOMEM, "job %s", job->options.name);
+        *out = more;
+        *n = ls_node_members(job->node, *out, capacity);
+    } while (*n > capacity);
+    return LS_OK;
+}
+
+/* Of n members, in place: the ready ones, by id, with this node. */
+static size_t ready_nodes(const ls_job *job, struct ls_member *out, size_t n)
+{
     size_t kept = 0, at = 0;
-    for (size_t i = 0; i < n && i < JOB_IDS - 1; i++)
+    for (size_t i = 0; i < n; i++)
         if (out[i].state == LS_MEMBER_READY)
             out[kept++] = out[i];
     while (at < kept && out[at].id < job->id)
@@ -348,13 +364,14 @@ int ls_job_compile(ls_job *job)
     if (ls_node_endpoint(job->node)[0] == '\0')
         return ls_error(LS_ESTATE, "job %s: start the node first",
                         job->options.name);
-    struct ls_member *nodes = calloc(JOB_IDS, sizeof *nodes);
-    if (nodes == NULL)
-        return ls_error(LS_ENOMEM, "job %s", job->options.name);
+    struct ls_member *nodes = NULL;
+    size_t n;
     free(job->nodes); /* of a try that failed */
     free(job->keepers);
     job->nodes = job->keepers = NULL;
-    int status = place_all(job, nodes, ready_nodes(job, nodes));
+    int status = list_members(job, &nodes, &n);
+    if (status == LS_OK)
+        status = place_all(job, nodes, ready_nodes(job, nodes, n));
     free(nodes);
     if (status == LS_OK && !has_id(job->nodes, job->n_nodes, job->id))
         status = ls_error(LS_EINVAL, "node %" PRIu32 " has no part in job %s",

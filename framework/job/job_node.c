@@ -110,14 +110,32 @@ static int differs(const ls_job *job, const char *theirs)
     }
 }
 
-static int do_hello(const ls_job *job, struct question *question)
+static int do_hello(ls_job *job, struct question *question)
 {
     const char *text;
-    const int status =
-        ls_value_string(ls_value_get(question->said, "text"), &text);
+    int status = ls_value_string(ls_value_get(question->said, "text"), &text);
+    if (status == LS_OK && strcmp(text, job->text) != 0)
+        status = differs(job, text);
     if (status != LS_OK)
         return status;
-    return strcmp(text, job->text) == 0 ? LS_OK : differs(job, text);
+    ls_mutex_lock(&job->asker.mutex);
+    job->met = job->met || ls_request_from(question->request) == job->leader;
+    ls_mutex_unlock(&job->asker.mutex);
+    return LS_OK;
+}
+
+/* The one that leads took it for its earlier life, and would not notice: this
+ * one has nothing of what the others have. */
+static int check_met(ls_job *job)
+{
+    ls_mutex_lock(&job->asker.mutex);
+    const bool met = job->met;
+    ls_mutex_unlock(&job->asker.mutex);
+    return met ? LS_OK
+               : ls_error(LS_ELOST,
+                          "its earlier life was lost, and this one was not "
+                          "there when the run of job %s began",
+                          job->options.name);
 }
 
 /* ---- checkpoints ------------------------------------------------------- */
@@ -175,17 +193,35 @@ const struct saves_ops job_saves_ops = {
 
 /* ---- requests ---------------------------------------------------------- */
 
+/* Only the one that leads has something done; a caller from elsewhere, or
+ * another member, could run a task or delete what was saved. */
+static int check_leader(const ls_job *job, const ls_request *request)
+{
+    const uint32_t from = ls_request_from(request);
+    return from == job->leader
+               ? LS_OK
+               : ls_error(LS_EPROTO, "node %" PRIu32 " does not lead job %s",
+                          from, job->options.name);
+}
+
 static int answer_task(void *self, struct question *question)
 {
-    return strcmp(question_text(question, "do"), "hello") == 0
-               ? do_hello(self, question)
-               : do_run(self, question);
+    ls_job *job = self;
+    if (strcmp(question_text(question, "do"), "hello") == 0)
+        return do_hello(job, question);
+    int status = check_leader(job, question->request);
+    if (status == LS_OK)
+        status = check_met(job);
+    return status == LS_OK ? do_run(job, question) : status;
 }
 
 static int answer_checkpoint(void *self, struct question *question)
 {
     ls_job *job = self;
-    return saves_answer(&job->saves, question);
+    int status = check_leader(job, question->request);
+    if (status == LS_OK)
+        status = check_met(job);
+    return status == LS_OK ? saves_answer(&job->saves, question) : status;
 }
 
 void job_set_ended(ls_job *job)
@@ -249,10 +285,14 @@ static int take(ls_job *job, ls_request *request, const ls_value *said,
     if (ls_value_get(said, "end") != NULL &&
         (!job->compiled || ls_request_from(request) == job->leader))
         return end(job, said);
-    const bool is_task = strcmp(what, "hello") == 0 || strcmp(what, "run") == 0;
+    const bool is_hello = strcmp(what, "hello") == 0;
+    const bool is_task = is_hello || strcmp(what, "run") == 0;
     if (!is_task && !saves_knows(what))
         return ls_error(LS_EPROTO, "no such question to job %s",
                         job->options.name);
+    /* Those of others must not take the places of its own. */
+    if (job->compiled && !is_hello && check_leader(job, request) != LS_OK)
+        return LS_EPROTO;
     *taken = lane_put(&job->lanes[is_task ? TASKS : CHECKPOINTS], request);
     return *taken ? LS_OK
                   : ls_error(LS_EAGAIN, "too much is asked of job %s",

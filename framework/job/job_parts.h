@@ -11,7 +11,6 @@
 #include "lockstep/job.h"
 #include "saves.h"
 
-#define JOB_IDS 1024 /* nodes of a job */
 /* Where the limiter of epochs is: the first node whose blobs are saved. */
 #define JOB_LIMITER "first"
 #define LIMITER     "epoch_limiter" /* its task and its blob */
@@ -65,6 +64,7 @@ struct ls_job {
     bool ended;
     struct ls_failure failure; /* how it ended; kept: no requests any more */
     bool asked;                /* something, since it began */
+    bool met;                  /* by the one that leads, in this run */
     int64_t asked_at;          /* when the last request came */
     struct turns *turns;       /* own; that run, or were left behind */
 

@@ -385,14 +385,26 @@ static int open_store(ls_job *job)
     return saves_open(saves);
 }
 
+/* The job is over for who finds it gone: nobody will ask anything. */
+static int meet_leader(ls_job *job)
+{
+    int status = ls_node_on_member(job->node, on_member, job);
+    if (status != LS_OK)
+        return status;
+    status = leader_is_here(job);
+    if (status != LS_OK) {
+        ls_mutex_lock(&job->asker.mutex);
+        job_set_ended(job);
+        ls_mutex_unlock(&job->asker.mutex);
+    }
+    return status;
+}
+
 static int begin(ls_job *job)
 {
     int status = ls_job_compile(job);
-    if (status == LS_OK && job->id != job->leader) {
-        status = ls_node_on_member(job->node, on_member, job);
-        if (status == LS_OK)
-            status = leader_is_here(job);
-    }
+    if (status == LS_OK && job->id != job->leader)
+        status = meet_leader(job);
     if (status == LS_OK)
         status = open_store(job);
     return status == LS_OK ? job_node_begin(job) : status;
@@ -451,7 +463,7 @@ static int run(ls_job *job, int64_t load_epoch, const char *const *names,
     const bool told = job->ended && job->failure.status != LS_OK;
     struct ls_failure failure = job->failure; /* before it began */
     job->failure.status = LS_OK;
-    job->ended = false;
+    job->ended = job->met = false;
     job->asked = job->lanes[0].n != 0;
     job->asked_at = ls_now(job->runtime);
     job->result = (struct ls_job_result){.epoch = LS_CHECKPOINT_NONE};

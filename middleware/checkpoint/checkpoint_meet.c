@@ -240,15 +240,26 @@ static void let_go(ls_checkpoint_step *self, bool ends,
     }
 }
 
+/* Nobody hears of it any more whose life has ended. With the mutex held. */
+static bool is_there(const struct waiter *waiter, bool ends)
+{
+    return waiter->ends == ends && !ls_request_is_cancelled(waiter->request);
+}
+
+/* With the mutex held. NULL: it does not wait. */
+static const struct waiter *waiter_of(const ls_checkpoint_step *self,
+                                      uint32_t id, bool ends)
+{
+    for (size_t i = 0; i < self->n_waiters; i++)
+        if (self->waiters[i].from == id && is_there(&self->waiters[i], ends))
+            return &self->waiters[i];
+    return NULL;
+}
+
 /* With the mutex held. */
 static bool waits(const ls_checkpoint_step *self, uint32_t id, bool ends)
 {
-    if (id == self->saves.id)
-        return true;
-    for (size_t i = 0; i < self->n_waiters; i++)
-        if (self->waiters[i].from == id && self->waiters[i].ends == ends)
-            return true;
-    return false;
+    return id == self->saves.id || waiter_of(self, id, ends) != NULL;
 }
 
 /* Until all of these nodes are there. */
@@ -390,7 +401,9 @@ static int find_leader(ls_checkpoint_step *self)
     const int status = add_ready(self);
     if (status != LS_OK)
         return status;
+    ls_mutex_lock(&self->asker.mutex);
     self->saves.leader = self->nodes[0];
+    ls_mutex_unlock(&self->asker.mutex);
     return step_leads(self) && self->options.folder == NULL
                ? ls_error(LS_EINVAL,
                           "%s: node %" PRIu32 " leads, and needs a folder",
@@ -407,6 +420,9 @@ int step_begin(ls_checkpoint_step *self)
     if (step_leads(self))
         return lead_begin(self);
     int status = LS_OK;
+    ls_mutex_lock(&self->asker.mutex);
+    self->leader_lost = false;
+    ls_mutex_unlock(&self->asker.mutex);
     if (!self->opened)
         status = saves_open(&self->saves);
     self->opened = self->opened || status == LS_OK;
@@ -417,14 +433,15 @@ int step_begin(ls_checkpoint_step *self)
 
 /* ---- leading: the end -------------------------------------------------- */
 
-/* Whether all have come as far as this node. */
+/* Whether all that are saved have come as far as this node. */
 static bool is_same_end(ls_checkpoint_step *self)
 {
     bool same = true;
     ls_mutex_lock(&self->asker.mutex);
-    for (size_t i = 0; i < self->n_waiters; i++)
-        same = same && (!self->waiters[i].ends ||
-                        self->waiters[i].epoch == *step_total(self));
+    for (size_t i = 0; i < self->n_nodes; i++) {
+        const struct waiter *waiter = waiter_of(self, self->nodes[i], true);
+        same = same && (waiter == NULL || waiter->epoch == *step_total(self));
+    }
     ls_mutex_unlock(&self->asker.mutex);
     return same;
 }

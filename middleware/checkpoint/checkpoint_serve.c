@@ -24,6 +24,16 @@ static bool is_ready(const ls_checkpoint_step *self, int64_t epoch)
            (self->stands_at == LS_CHECKPOINT_NONE || self->stands_at >= epoch);
 }
 
+/* Whether this node, whose run begins, is asked for what it has at the end of
+ * an iteration: another life of it came there. With the mutex held. */
+static bool is_too_early(const ls_checkpoint_step *self,
+                         const struct question *question, int64_t epoch)
+{
+    return self->stands_at == LS_CHECKPOINT_NONE &&
+           epoch != LS_CHECKPOINT_NONE &&
+           strcmp(question_text(question, "why"), STEP_WHY_BEGIN) != 0;
+}
+
 /* Until this node has come to the end of that iteration. */
 static int wait_still(ls_checkpoint_step *self, struct question *question,
                       int64_t epoch)
@@ -37,7 +47,7 @@ static int wait_still(ls_checkpoint_step *self, struct question *question,
     while (!is_ready(self, epoch) && self->lane.running && status == LS_OK &&
            !question_is_cancelled(question))
         status = ls_cond_wait(&self->asker.cond, &self->asker.mutex, deadline);
-    if (!is_ready(self, epoch))
+    if (!is_ready(self, epoch) || is_too_early(self, question, epoch))
         status =
             ls_error(LS_ESTATE,
                      "it has not come to the end of iteration %" PRId64, epoch);
@@ -107,10 +117,6 @@ int step_answer(void *arg, struct question *question)
     ls_checkpoint_step *self = arg;
     const char *what = question_text(question, "do");
     struct ls_failure failure;
-    if (question->request != NULL &&
-        ls_request_from(question->request) != self->saves.leader)
-        return ls_error(LS_EPROTO, "node %" PRIu32 " does not lead %s",
-                        ls_request_from(question->request), self->what);
     const int status = saves_answer(&self->saves, question);
     ls_failure_keep(&failure, status);
     release(self, what, question_int(question, "epoch", LS_CHECKPOINT_NONE),
@@ -174,6 +180,20 @@ static int take_waiter(ls_checkpoint_step *self, ls_request *request,
     return status;
 }
 
+/* With the mutex held. Only the one that leads has something done: questions of
+ * others must not take the places of its own. kept: it is answered later. */
+static int take_question(ls_checkpoint_step *self, ls_request *request,
+                         const char *what, bool *kept)
+{
+    if (ls_request_from(request) != self->saves.leader)
+        return ls_error(LS_EPROTO, "node %" PRIu32 " does not lead %s",
+                        ls_request_from(request), self->what);
+    *kept = saves_knows(what) && lane_put(&self->lane, request);
+    return *kept ? LS_OK
+                 : ls_error(LS_EPROTO, "no such question to %s, or too many",
+                            self->what);
+}
+
 int step_on_request(void *arg, ls_request *request)
 {
     ls_checkpoint_step *self = arg;
@@ -188,14 +208,9 @@ int step_on_request(void *arg, ls_request *request)
     question.said = ls_document_root(document);
     const char *what = question_text(&question, "do");
     ls_mutex_lock(&self->asker.mutex);
-    if (strcmp(what, "begin") == 0 || strcmp(what, "end") == 0) {
-        status = take_waiter(self, request, &question, &kept);
-    } else {
-        kept = saves_knows(what) && lane_put(&self->lane, request);
-        if (!kept)
-            status = ls_error(LS_EPROTO, "no such question to %s, or too many",
-                              self->what);
-    }
+    status = strcmp(what, "begin") == 0 || strcmp(what, "end") == 0
+                 ? take_waiter(self, request, &question, &kept)
+                 : take_question(self, request, what, &kept);
     ls_mutex_unlock(&self->asker.mutex);
     if (!kept)
         question_refuse(request, status);

@@ -58,12 +58,12 @@ struct ls_checkpoint_step {
     bool released;             /* they may again */
     int64_t stands_at;         /* which epoch; LS_CHECKPOINT_NONE: any */
     struct ls_failure unready; /* of before_save() */
-    bool leader_gone;
-    uint64_t losses;         /* of members */
-    uint32_t last_lost;      /* the last of them */
-    bool has_begun;          /* where it is led: whoever comes may go on */
-    bool wanted, wanted_now; /* a save was requested */
-    int64_t epoch;           /* ls_checkpoint_epoch() */
+    bool leader_lost;          /* since this node has begun its run with it */
+    uint64_t losses;           /* of members */
+    uint32_t last_lost;        /* the last of them */
+    bool has_begun;            /* where it is led: whoever comes may go on */
+    bool wanted, wanted_now;   /* a save was requested */
+    int64_t epoch;             /* ls_checkpoint_epoch() */
     uint64_t failures;
     struct waiter *waiters; /* own */
     size_t n_waiters;
@@ -89,6 +89,7 @@ enum step_why {
     STEP_LAST,    /* it ends after this iteration; never behind */
     STEP_END      /* the same, as all have agreed */
 };
+#define STEP_WHY_BEGIN "begin" /* as the nodes and the manifest are told */
 /* Where it is led, and elsewhere: save this epoch, together. */
 LS_MUST_USE int step_save(ls_checkpoint_step *self, int64_t epoch,
                           enum step_why why);

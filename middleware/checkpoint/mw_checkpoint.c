@@ -90,8 +90,9 @@ static void on_member(void *arg, const struct ls_member *member)
     const bool gone =
         member->state == LS_MEMBER_LOST || member->state == LS_MEMBER_LEFT;
     ls_mutex_lock(&self->asker.mutex);
-    if (member->id == self->saves.leader)
-        self->leader_gone = gone;
+    /* That its next life is there is of no use to who is led by this one. */
+    self->leader_lost =
+        self->leader_lost || (gone && member->id == self->saves.leader);
     /* Another one, as a client, comes and goes. */
     if (gone && step_is_in_group(self, member->role, member->labels)) {
         self->losses++;
@@ -133,8 +134,8 @@ static int settle(ls_checkpoint_step *self)
 
 static int lead_save(ls_checkpoint_step *self, int64_t epoch, enum step_why why)
 {
-    static const char *const texts[] = {"begin", "iteration", "iteration",
-                                        "end", "end"};
+    static const char *const texts[] = {STEP_WHY_BEGIN, "iteration",
+                                        "iteration", "end", "end"};
     const bool behind = self->options.behind && why < STEP_AT_ONCE;
     const struct saves_point point = {
         .epoch = epoch, .why = texts[why], .stopped = why == STEP_END};
@@ -157,7 +158,7 @@ static int follow_save(ls_checkpoint_step *self)
     struct ls_due due = ls_due_at(
         self->node, ls_deadline(self->asker.runtime, step_patience_ms(self)));
     ls_mutex_lock(&self->asker.mutex);
-    int status = step_wait(self, &self->released, &self->leader_gone, &due);
+    int status = step_wait(self, &self->released, &self->leader_lost, &due);
     const bool released = self->released;
     ls_mutex_unlock(&self->asker.mutex);
     if (status == LS_OK && !released)
@@ -202,8 +203,8 @@ int step_save(ls_checkpoint_step *self, int64_t epoch, enum step_why why)
 static bool is_due(ls_checkpoint_step *self)
 {
     const struct ls_checkpoint_step_options *options = &self->options;
-    const int64_t epoch = *step_total(self) + 1;
-    if (options->every > 0 && epoch % (int64_t)options->every == 0)
+    if (options->every > 0 &&
+        ((uint64_t)*step_total(self) + 1) % options->every == 0)
         return true;
     return options->seconds > 0 &&
            (double)(ls_now(self->asker.runtime) - self->began_at) >=
@@ -243,7 +244,7 @@ static uint32_t decide_alone(ls_checkpoint_step *self)
     const uint64_t every = self->options.every;
     if (self->node == NULL || ls_node_world_size(self->node) == 1)
         return wishes(self);
-    return every > 0 && (*step_total(self) + 1) % (int64_t)every == 0
+    return every > 0 && ((uint64_t)*step_total(self) + 1) % every == 0
                ? LS_WISH_SAVE
                : 0;
 }

@@ -127,7 +127,7 @@ int ls_exchange_inbox_member(ls_exchange_inbox *inbox,
     const bool in_role = is_in_role(inbox, member->role);
     const size_t at = place_of(inbox, member->id);
     const bool known = at < inbox->n && inbox->senders[at].id == member->id;
-    if (!known && !in_role)
+    if (!known && !in_role && is_gone(member))
         return LS_OK;
     /* The end of an earlier life says nothing about this one. */
     if (known && is_gone(member) &&
@@ -142,6 +142,8 @@ int ls_exchange_inbox_member(ls_exchange_inbox *inbox,
         sender->mourned = false;
     sender->in_role = in_role;
     memcpy(sender->role, member->role, sizeof sender->role);
+    if (!in_role)
+        sender_clear(sender);
     return LS_OK;
 }
 
@@ -175,6 +177,8 @@ int ls_exchange_inbox_put(ls_exchange_inbox *inbox, uint32_t id,
         return LS_OK;
     }
     struct sender *sender = sender_of(inbox, id, incarnation);
+    if (sender != NULL && sender->state != LS_MEMBER_SEEN && !sender->in_role)
+        return LS_OK; /* it is none that sends */
     void *copy = malloc(size > 0 ? size : 1);
     if (sender == NULL || copy == NULL) {
         free(copy);
@@ -239,13 +243,20 @@ uint64_t ls_exchange_inbox_stale(const ls_exchange_inbox *inbox)
     return inbox->stale;
 }
 
+/* Its loss is a failure of this run, and was not taken yet. */
+static bool is_loss(const struct sender *sender, uint64_t run)
+{
+    return sender->in_role && was_lost(sender) && !sender->mourned &&
+           sender->ended < run;
+}
+
 /* What an empty queue means. */
 static void look_at(const struct sender *sender, uint64_t run,
                     struct ls_exchange_look *look)
 {
     if (!sender->in_role)
         return;
-    if (was_lost(sender) && !sender->mourned && sender->ended < run)
+    if (is_loss(sender, run))
         look->lost++;
     else if (sender->state == LS_MEMBER_LEFT || sender->state == LS_MEMBER_LOST)
         look->left++;
@@ -288,12 +299,12 @@ static const char *end_of(const struct sender *sender)
     return sender->state == LS_MEMBER_LOST ? "was lost" : "left with an error";
 }
 
-int ls_exchange_inbox_take_loss(ls_exchange_inbox *inbox)
+int ls_exchange_inbox_take_loss(ls_exchange_inbox *inbox, uint64_t run)
 {
     const struct sender *first = NULL;
     for (size_t i = 0; i < inbox->n; i++) {
         struct sender *sender = &inbox->senders[i];
-        if (!was_lost(sender) || sender->mourned || sender->n > 0)
+        if (!is_loss(sender, run) || sender->n > 0)
             continue;
         sender->mourned = true;
         if (first == NULL)
@@ -321,7 +332,8 @@ int ls_exchange_inbox_none_left(const ls_exchange_inbox *inbox)
 }
 
 void ls_exchange_inbox_print_awaited(const ls_exchange_inbox *inbox,
-                                     uint64_t run, char *text, size_t size)
+                                     uint64_t run, bool ended, char *text,
+                                     size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
@@ -329,11 +341,13 @@ void ls_exchange_inbox_print_awaited(const ls_exchange_inbox *inbox,
         const struct sender *sender = &inbox->senders[i];
         struct ls_exchange_look look = {.queued = 0};
         look_at(sender, run, &look);
-        if (sender->n > 0 || look.awaited == 0 || used >= size)
+        const bool has_ended = ended && look.ended > 0;
+        if (sender->n > 0 || (look.awaited == 0 && !has_ended) || used >= size)
             continue;
         const int n =
-            snprintf(text + used, size - used, "%snode %u (%s)",
-                     used > 0 ? ", " : "", (unsigned)sender->id, sender->role);
+            snprintf(text + used, size - used, "%snode %u (%s)%s",
+                     used > 0 ? ", " : "", (unsigned)sender->id, sender->role,
+                     has_ended ? ", which has ended its run" : "");
         used += (size_t)n;
     }
 }

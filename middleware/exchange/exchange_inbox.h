@@ -1,8 +1,9 @@
 /* exchange_inbox.h - who sends in an exchange, and what of theirs waits to be
  * merged: the state of a receiver, without nodes, threads or time.
  *
- * A sender is a member whose role is one of `from`, or whoever has sent. Its
- * messages stay in order, at most `depth` of them; a full queue loses its
+ * A sender is a member whose role is one of `from`, or who has sent and whose
+ * role is not known yet; what others send is thrown away. Its messages stay in
+ * order, at most `depth` of them; a full queue loses its
  * oldest, which is counted. A member that comes back with another incarnation
  * begins anew, without what its earlier life had sent.
  * Thread: serial. */
@@ -70,16 +71,20 @@ void ls_exchange_inbox_look(const ls_exchange_inbox *inbox, uint64_t run,
 size_t ls_exchange_inbox_take(ls_exchange_inbox *inbox,
                               struct ls_exchange_message *out, size_t capacity);
 
-/* The lost ones count as left from now on: whoever goes on, goes on without
- * them. Returns LS_ELOST, with a text that names one. */
-LS_MUST_USE int ls_exchange_inbox_take_loss(ls_exchange_inbox *inbox);
+/* Those that are lost in this run, and have no message, count as left from now
+ * on: whoever goes on, goes on without them. Returns LS_ELOST, with a text that
+ * names one. */
+LS_MUST_USE int ls_exchange_inbox_take_loss(ls_exchange_inbox *inbox,
+                                            uint64_t run);
 
 /* Nobody is left who could send: LS_ELOST, with a text that names one who was
  * lost or left with an error, if there is one. */
 LS_MUST_USE int ls_exchange_inbox_none_left(const ls_exchange_inbox *inbox);
 
-/* Print "node 3 (collector), node 4 (collector)": those that are awaited. */
+/* Print "node 3 (collector), node 4 (collector), which has ended its run":
+ * those that are awaited, and if `ended`, those that have ended the run. */
 void ls_exchange_inbox_print_awaited(const ls_exchange_inbox *inbox,
-                                     uint64_t run, char *text, size_t size);
+                                     uint64_t run, bool ended, char *text,
+                                     size_t size);
 
 #endif

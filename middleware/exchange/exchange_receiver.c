@@ -16,7 +16,6 @@
  *   before on_member() was called for the members that are ready. */
 #include "exchange_receiver.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -24,6 +23,7 @@
 #include "fields.h"
 #include "lockstep/channel.h"
 #include "lockstep/log.h"
+#include "told.h"
 
 enum { QUEUE_DEPTH = 16 };
 
@@ -45,6 +45,7 @@ struct ls_exchange_receiver {
     ls_cond changed;
     uint64_t changes;
     ls_exchange_inbox *inbox;
+    struct ls_failure failed; /* the first that could not be put there */
 };
 
 /* What comes in ---------------------------------------------------------- */
@@ -53,6 +54,13 @@ static void note_change(ls_exchange_receiver *receiver)
 {
     receiver->changes++;
     ls_cond_broadcast(&receiver->changed);
+}
+
+/* The step is to say so: it would wait for it in vain. */
+static void note_failure(ls_exchange_receiver *receiver, int status)
+{
+    if (status != LS_OK && receiver->failed.status == LS_OK)
+        ls_failure_keep(&receiver->failed, status);
 }
 
 static int on_message(void *self, const struct ls_event *event)
@@ -67,9 +75,10 @@ static int on_message(void *self, const struct ls_event *event)
             : ls_exchange_inbox_put(receiver->inbox, event->origin,
                                     event->incarnation, event->data,
                                     event->size, &dropped);
+    note_failure(receiver, status);
     note_change(receiver);
     ls_mutex_unlock(&receiver->mutex);
-    if (!receiver->how.newest && (dropped & (dropped - 1)) == 0 && dropped > 0)
+    if (!receiver->how.newest && is_told(dropped) && dropped > 0)
         ls_log_warn("exchange \"%s\": node %u is %d messages ahead of this "
                     "node; %" PRIu64 " of its oldest lost so far",
                     receiver->how.name, (unsigned)event->origin, QUEUE_DEPTH,
@@ -81,11 +90,9 @@ static void on_member(void *self, const struct ls_member *member)
 {
     ls_exchange_receiver *receiver = self;
     ls_mutex_lock(&receiver->mutex);
-    const int status = ls_exchange_inbox_member(receiver->inbox, member);
+    note_failure(receiver, ls_exchange_inbox_member(receiver->inbox, member));
     note_change(receiver);
     ls_mutex_unlock(&receiver->mutex);
-    if (status != LS_OK)
-        ls_log_error("%s", ls_error_text());
 }
 
 static void look_again(void *self)
@@ -144,7 +151,7 @@ static int judge(ls_exchange_receiver *receiver, bool finishing)
         return LS_OK;
     /* One sender is as good as another where only the newest counts. */
     if (look.lost > 0 && !(receiver->how.newest && awaited > 0))
-        return ls_exchange_inbox_take_loss(receiver->inbox);
+        return ls_exchange_inbox_take_loss(receiver->inbox, receiver->run);
     if (awaited > 0)
         return LS_EAGAIN;
     if (finishing || receiver->how.sends_too)
@@ -153,11 +160,11 @@ static int judge(ls_exchange_receiver *receiver, bool finishing)
                          : LS_EAGAIN;
 }
 
-static int timed_out(ls_exchange_receiver *receiver)
+static int timed_out(ls_exchange_receiver *receiver, bool finishing)
 {
     char names[512];
-    ls_exchange_inbox_print_awaited(receiver->inbox, receiver->run, names,
-                                    sizeof names);
+    ls_exchange_inbox_print_awaited(receiver->inbox, receiver->run, !finishing,
+                                    names, sizeof names);
     if (names[0] == '\0')
         return ls_error(LS_ETIMEDOUT,
                         "no node of role %s has sent in %d ms, and none is "
@@ -172,15 +179,17 @@ static int wait_once(ls_exchange_receiver *receiver, uint64_t seen,
                      bool finishing, struct ls_due *due)
 {
     ls_mutex_lock(&receiver->mutex);
-    int status = LS_EAGAIN;
-    if (receiver->changes == seen)
+    int status = receiver->failed.status != LS_OK
+                     ? ls_failure_return(&receiver->failed)
+                     : LS_EAGAIN;
+    if (status == LS_EAGAIN && receiver->changes == seen)
         status = judge(receiver, finishing);
     int waited = LS_OK;
     while (status == LS_EAGAIN && waited == LS_OK && receiver->changes == seen)
         waited = ls_cond_wait(&receiver->changed, &receiver->mutex, due->at);
     if (waited != LS_OK && receiver->changes == seen &&
         ls_due_has_passed(ls_task_node(receiver->how.task), due)) {
-        status = timed_out(receiver);
+        status = timed_out(receiver, finishing);
         if (finishing) {
             ls_log_warn("exchange \"%s\": the run ends without more: %s",
                         receiver->how.name, ls_error_text());
@@ -395,11 +404,12 @@ static int listen_to_all(ls_exchange_receiver *receiver)
     return status;
 }
 
-/* Taking a listener away that is there cannot fail. */
-static void must(int status)
+/* ls_off_all() may have done it before. */
+static void taken_away(int status)
 {
-    assert(status == LS_OK);
-    (void)status;
+    if (status != LS_OK)
+        ls_log_debug("exchange: somebody has taken its listener away: %s",
+                     ls_error_text());
 }
 
 int ls_exchange_receiver_create(ls_exchange_receiver **out,
@@ -434,14 +444,14 @@ void ls_exchange_receiver_destroy(ls_exchange_receiver **receiver)
     ls_node *node = ls_task_node(task);
     *receiver = NULL;
     if (old->hears_finish)
-        must(ls_off(node, FINISH, on_finish, old));
-    must(ls_node_on_interrupt(node, NULL, old));
+        taken_away(ls_off(node, FINISH, on_finish, old));
+    taken_away(ls_node_on_interrupt(node, NULL, old));
     if (old->hears_cancel)
-        must(ls_task_on_cancel(task, NULL, old));
+        taken_away(ls_task_on_cancel(task, NULL, old));
     if (old->hears_members)
-        must(ls_node_on_member(node, NULL, old));
+        taken_away(ls_node_on_member(node, NULL, old));
     if (old->hears_events)
-        must(ls_off(node, old->how.event, on_message, old));
+        taken_away(ls_off(node, old->how.event, on_message, old));
     ls_exchange_inbox_destroy(&old->inbox);
     ls_cond_fini(&old->changed);
     ls_mutex_fini(&old->mutex);

@@ -102,24 +102,30 @@ static inline int look(void *self, ls_turn *turn)
     return LS_OK;
 }
 
-static inline int describe_reader(struct site *site)
+/* A job that reads by `read` until it has all. */
+static inline int describe_reads(struct site *site, ls_job_fn *read,
+                                 const char *const *outputs)
 {
-    static const char *const outputs[] = {"total", NULL};
     int status =
         ls_job_add(site->job, LS_JOB_INIT,
                    &(struct ls_job_task){
                        .name = "begin", .fn = begin_total, .self = site});
     if (status == LS_OK)
-        status = ls_job_add(site->job, LS_JOB_EPOCH,
-                            &(struct ls_job_task){.name = "read",
-                                                  .fn = read_three,
-                                                  .outputs = outputs,
-                                                  .self = site});
+        status = ls_job_add(
+            site->job, LS_JOB_EPOCH,
+            &(struct ls_job_task){
+                .name = "read", .fn = read, .outputs = outputs, .self = site});
     if (status == LS_OK)
         status = ls_job_add(
             site->job, LS_JOB_EXIT,
             &(struct ls_job_task){.name = "look", .fn = look, .self = site});
     return status == LS_OK ? ls_job_stop_on(site->job, "done") : status;
+}
+
+static inline int describe_reader(struct site *site)
+{
+    static const char *const outputs[] = {"total", NULL};
+    return describe_reads(site, read_three, outputs);
 }
 
 /* ---- a life ------------------------------------------------------------ */

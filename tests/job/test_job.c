@@ -336,6 +336,79 @@ TEST(a_task_that_fails_ends_the_job_everywhere_by_name)
     world_play(&world, 1, failing_body);
 }
 
+/* As the one that leads would ask it. Returns what it says. */
+static int64_t ask_to(const struct site *site, uint32_t to, const char *what)
+{
+    ls_writer *writer;
+    ls_document *document;
+    const void *data;
+    void *answer;
+    size_t size;
+    int64_t status;
+    assert_ok(ls_writer_create(&writer));
+    ls_write_map(writer, 3);
+    ls_write_string(writer, "do");
+    ls_write_string(writer, what);
+    ls_write_string(writer, "epoch");
+    ls_write_int(writer, 0);
+    ls_write_string(writer, "phase");
+    ls_write_int(writer, LS_JOB_EPOCH);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_ok(ls_call_ask(
+        site->calls,
+        &(struct ls_call_options){
+            .to = to, .name = "job.reader", .data = data, .size = size},
+        &answer, &size));
+    assert_ok(ls_document_read(&document, answer, size, NULL));
+    assert_ok(ls_value_int(ls_value_get(ls_document_root(document), "status"),
+                           &status));
+    ls_document_destroy(&document);
+    ls_writer_destroy(&writer);
+    free(answer);
+    return status;
+}
+
+/* Node 3 is busy meanwhile, and refuses at once. */
+static int meddle(void *self, ls_turn *turn)
+{
+    const struct site *site = self;
+    ls_runtime *runtime = ls_host_runtime(site->host);
+    const int64_t now = ls_now(runtime);
+    if (site->id == 1 || ls_turn_epoch(turn) != 2)
+        return LS_OK;
+    ls_rest_until(runtime, now + (site->id == 3 ? 4 : 1) * LS_NS_PER_S);
+    if (site->id == 3)
+        return LS_OK;
+    assert_int_equal(ask_to(site, 3, "rewind"), LS_EPROTO);
+    assert_int_equal(ask_to(site, 3, "run"), LS_EPROTO);
+    assert_true(ls_now(runtime) < now + 2 * LS_NS_PER_S);
+    return LS_OK;
+}
+
+static int describe_meddling(struct site *site)
+{
+    const int status = describe_reader(site);
+    return status == LS_OK
+               ? ls_job_add(site->job, LS_JOB_EPOCH,
+                            &(struct ls_job_task){
+                                .name = "meddle", .fn = meddle, .self = site})
+               : status;
+}
+
+static void meddling_body(struct job_world *world)
+{
+    world->describe = describe_meddling;
+    assert_lives(world);
+    assert_ended(world, 4, 4, 145);
+    assert_true(look_for(world, 5).all);
+}
+
+TEST(who_does_not_lead_has_nothing_done)
+{
+    struct job_world world = {.own_folders = false};
+    world_play(&world, 1, meddling_body);
+}
+
 static int describe_other(struct site *site)
 {
     const int status = describe_reader(site);
@@ -472,6 +545,20 @@ TEST(so_does_the_node_that_leads)
 {
     size_t lost = 0;
     struct job_world world = {.self = &lost};
+    world_play(&world, 1, lost_body);
+}
+
+static int run_again(struct site *site)
+{
+    const int status = ls_job_run(site->job, &site->result);
+    return site->id == 1 ? status : ls_job_run(site->job, &site->result);
+}
+
+/* Nobody asks anything in that run, and nobody is waited for. */
+TEST(nor_is_a_job_begun_without_the_node_that_leads)
+{
+    size_t lost = 0;
+    struct job_world world = {.self = &lost, .act = run_again};
     world_play(&world, 1, lost_body);
 }
 

@@ -101,3 +101,49 @@ TEST(whoever_dies_and_when_the_blobs_are_those_of_an_undisturbed_run)
     for (size_t i = 0; i < 5; i++)
         assert_true(n_resumed[i] > 0);
 }
+
+/* ---- one that is there again --------------------------------------------- */
+
+/* The second node keeps the others waiting in epoch 2. */
+static int read_late(void *self, ls_turn *turn)
+{
+    const struct site *site = self;
+    ls_runtime *const runtime = ls_host_runtime(site->host);
+    if (site->id == 2 && ls_turn_epoch(turn) == 2)
+        ls_rest_until(runtime, ls_now(runtime) + 10 * LS_NS_PER_S);
+    return read_three(self, turn);
+}
+
+static int describe_late(struct site *site)
+{
+    return describe_reads(site, read_late, NULL);
+}
+
+static void begin_behind_its_back(struct job_world *world)
+{
+    struct site *third = &world->sites[2];
+    life_begin(world);
+    ls_rest_until(ls_simulation_runtime(world->sim.simulation),
+                  3 * LS_NS_PER_S);
+    ls_network_kill(world->sim.network, third->host);
+    assert_ok(ls_thread_join(&third->thread, LS_FOREVER));
+    site_spawn(world, 3);
+    life_end(world);
+    assert_int_equal(world->sites[0].status, LS_ELOST);
+    assert_has(world->sites[0].text, "node 3");
+    assert_int_equal(life(world), LS_OK);
+    for (size_t i = 0; i < SITES; i++)
+        assert_int_equal(world->sites[i].total, 145);
+}
+
+/* It has done its part of the epoch, so that nobody waits for it; its next life
+ * begins without what the others have. */
+TEST(a_node_that_is_lost_and_there_again_before_it_is_asked_was_lost)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        struct job_world world = {
+            .describe = describe_late, .own_folders = seed > 2, .tune = tune};
+        world_play(&world, seed, begin_behind_its_back);
+    }
+}

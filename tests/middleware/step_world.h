@@ -36,6 +36,7 @@ struct site {
     int64_t fails_at, asks_at, rests_ns;
     int64_t fills_at; /* the disk is full in the save of this epoch */
     int64_t late_at, late_until; /* it is not ready for that save until then */
+    int64_t runs_at; /* it is in the world, and begins its run then */
     bool no_barrier;
     bool judges; /* what an iteration begins with, as it works */
     /* What it has. */
@@ -232,6 +233,8 @@ static inline void site_main(void *arg)
 {
     struct site *site = arg;
     site->status = site_begin(site);
+    if (site->runs_at > 0)
+        ls_rest_until(ls_host_runtime(site->host), site->runs_at);
     if (site->status == LS_OK)
         site->status = ls_task_run(site->task, site->iterations);
     if (site->status != LS_OK)

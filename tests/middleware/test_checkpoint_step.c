@@ -122,6 +122,26 @@ TEST(every_nth_iteration)
     world_play(&world, 1, save_every_third);
 }
 
+/* "Never", to those who do not know that it is 0. */
+static void every_last(struct site *site)
+{
+    site->options.every = UINT64_MAX;
+}
+
+static void save_none_between(struct step_world *world)
+{
+    (void)life(world);
+    went_well(world);
+    saved_are(&world->sites[0], "0 begin, 7 end");
+}
+
+TEST(hardly_ever)
+{
+    struct step_world world = {.tune = every_last};
+    (void)state;
+    world_play(&world, 1, save_none_between);
+}
+
 static void each_second(struct site *site)
 {
     site->options.every = 0;
@@ -448,7 +468,7 @@ TEST(without_a_barrier_by_their_own_count)
     world_play(&world, 1, save_without_barrier);
 }
 
-static void look_on(void *host)
+static struct ls_node_options guest_options(void *host)
 {
     static const char *const all[] = {"tcp://127.0.0.1:21500",
                                       "tcp://127.0.0.1:21501",
@@ -462,6 +482,12 @@ static void look_on(void *host)
     options.world_size = 2;
     options.world_max = SITES + 1;
     options.runtime = ls_host_runtime(host);
+    return options;
+}
+
+static void look_on(void *host)
+{
+    const struct ls_node_options options = guest_options(host);
     for (int i = 0; i < 5; i++) {
         ls_node *node;
         assert_ok(ls_node_create(&node, &options));
@@ -470,18 +496,23 @@ static void look_on(void *host)
     }
 }
 
-static void save_before_others(struct step_world *world)
+static void save_beside(struct step_world *world, void (*guest)(void *host))
 {
     ls_host *host;
     ls_thread *thread;
     assert_ok(ls_host_create(&host, world->sim.simulation, "guest"));
     assert_ok(ls_network_join(world->sim.network, host));
     life_begin(world);
-    assert_ok(ls_thread_spawn(ls_host_runtime(host), &thread, "guest", look_on,
-                              host));
+    assert_ok(
+        ls_thread_spawn(ls_host_runtime(host), &thread, "guest", guest, host));
     life_end(world);
     went_well(world);
     assert_ok(ls_thread_join(&thread, LS_FOREVER));
+}
+
+static void save_before_others(struct step_world *world)
+{
+    save_beside(world, look_on);
 }
 
 /* Who is not of the group is not waited for, nor missed. */
@@ -492,6 +523,53 @@ TEST(clients_come_and_go)
         struct step_world world = {.tune = tune_nothing, .has_guest = true};
         world_play(&world, seed, save_before_others);
     }
+}
+
+/* As a node does that has come to the end of its run: elsewhere than all. */
+static void end_elsewhere(void *host)
+{
+    struct ls_node_options options = guest_options(host);
+    struct ls_call_options question = {.to = 1, .name = "step.checkpoint"};
+    ls_node *node;
+    ls_rpc *calls;
+    ls_writer *writer;
+    void *answer = NULL;
+    size_t size;
+    options.world_size = SITES + 1;
+    assert_ok(ls_node_create(&node, &options));
+    assert_ok(ls_rpc_open(&calls, node, NULL));
+    assert_ok(ls_node_start(node));
+    assert_ok(ls_writer_create(&writer));
+    ls_write_map(writer, 2);
+    ls_write_string(writer, "do");
+    ls_write_string(writer, "end");
+    ls_write_string(writer, "epoch");
+    ls_write_int(writer, 99);
+    assert_ok(ls_writer_bytes(writer, &question.data, &question.size));
+    assert_ok(ls_call_ask(calls, &question, &answer, &size));
+    free(answer);
+    ls_writer_destroy(&writer);
+    ls_rpc_close(&calls);
+    assert_ok(ls_node_destroy(&node));
+}
+
+static void slowly_together(struct site *site)
+{
+    alone_together(site);
+    site->rests_ns *= 10;
+}
+
+static void save_the_end_of_the_group(struct step_world *world)
+{
+    save_beside(world, end_elsewhere);
+    saved_are(&world->sites[0], "0 begin, 2 iteration, 4 iteration, 5 end");
+}
+
+TEST(who_is_not_of_the_group_may_end_where_it_likes)
+{
+    struct step_world world = {.tune = slowly_together, .has_guest = true};
+    (void)state;
+    world_play(&world, 1, save_the_end_of_the_group);
 }
 
 /* ---- going on ------------------------------------------------------------ */
@@ -517,6 +595,139 @@ static void go_on_when_it_failed(struct step_world *world)
         from = fails[i] - 1;
     }
     have_totals(world, LAST);
+}
+
+/* Of the life that runs: one that begins while others wait for it is in the
+ * world for a while before its run begins. */
+struct lives {
+    int64_t fails_at; /* node 2 */
+    int64_t from;     /* when it began; 0: as the world did */
+    bool is_next;     /* a node was killed, and begins again */
+};
+
+/* Kill a node a while later, and begin its next life. */
+static void begin_again(struct step_world *world, uint32_t id)
+{
+    ls_runtime *runtime = ls_simulation_runtime(world->sim.simulation);
+    struct site *site = &world->sites[id - 1];
+    ls_rest_until(runtime, ls_now(runtime) + 3 * LS_NS_PER_S);
+    ls_network_kill(world->sim.network, site->host);
+    assert_ok(ls_thread_join(&site->thread, LS_FOREVER));
+    ((struct lives *)world->self)->is_next = true;
+    site_spawn(world, id);
+}
+
+static void all_go_on_from(struct step_world *world, int64_t epoch)
+{
+    went_well(world);
+    for (size_t i = 0; i < SITES; i++)
+        assert_int_equal(world->sites[i].begun_at, epoch);
+    have_totals(world, LAST);
+}
+
+static void begin_late(struct site *site)
+{
+    const struct lives *lives = site->world->self;
+    if (site->id == 2)
+        site->fails_at = lives->fails_at;
+    if (lives->from > 0 && site->id == 1)
+        site->runs_at = lives->from + 30 * LS_NS_PER_S;
+    if (lives->is_next)
+        site->runs_at = lives->from + 31 * LS_NS_PER_S;
+}
+
+/* Node 1 has not come to the beginning of its run when node 3, which waits for
+ * it there, is killed: it waits for the next life of that one, too. */
+static void wait_for_next_life(struct step_world *world)
+{
+    struct lives lives = {.fails_at = 4};
+    world->self = &lives;
+    assert_true(life(world) != LS_OK);
+    lives = (struct lives){.from = ls_simulation_now(world->sim.simulation)};
+    life_begin(world);
+    begin_again(world, 3);
+    life_end(world);
+    all_go_on_from(world, 3);
+}
+
+TEST(also_with_one_whose_earlier_life_waited_for_that)
+{
+    struct step_world world = {.tune = begin_late};
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++)
+        world_play(&world, seed, wait_for_next_life);
+}
+
+static void save_late(struct site *site)
+{
+    const struct lives *lives = site->world->self;
+    site->options.behind = site->world->sim.seed % 2 == 0;
+    if (lives->from > 0)
+        return;
+    site->late_at = site->id == 1 ? 3 : -1;
+    site->late_until = 30 * LS_NS_PER_S;
+    if (!lives->is_next)
+        return;
+    site->late_at = 0;
+    site->late_until = 31 * LS_NS_PER_S;
+}
+
+/* Node 1 has not come to a save when node 3, which waits for it there, is
+ * killed: what the next life of that one begins with is not of that epoch. */
+static void save_no_beginning(struct step_world *world)
+{
+    struct lives lives = {.from = 0};
+    world->self = &lives;
+    life_begin(world);
+    begin_again(world, 3);
+    life_end(world);
+    assert_int_equal(world->sites[0].status, LS_ESTATE);
+    assert_has(world->sites[0].text, "node 3");
+    assert_string_equal(world->sites[0].kept, "0 1 2");
+    lives = (struct lives){.from = ls_simulation_now(world->sim.simulation)};
+    (void)life(world);
+    all_go_on_from(world, 2);
+}
+
+TEST(a_life_that_begins_is_not_saved_as_the_end_of_an_iteration)
+{
+    struct step_world world = {.tune = save_late};
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++)
+        world_play(&world, seed, save_no_beginning);
+}
+
+static void follow_late(struct site *site)
+{
+    site->late_at = site->id == 2 ? 3 : -1;
+    site->late_until = 10 * LS_NS_PER_S;
+}
+
+/* Node 1, which leads, is lost and there again before node 2 comes to where it
+ * waits for it: its next life knows nothing of the save. */
+static void miss_the_leader(struct step_world *world)
+{
+    const struct site *second = &world->sites[1];
+    struct lives lives = {.from = 0};
+    world->self = &lives;
+    life_begin(world);
+    begin_again(world, 1);
+    life_end(world);
+    assert_int_equal(second->status, LS_ELOST);
+    assert_has(second->text, "node 1");
+    assert_in_range(second->ended_at, 10 * LS_NS_PER_S, 11 * LS_NS_PER_S);
+    world->tune = NULL;
+    (void)life(world);
+    all_go_on_from(world, 2);
+}
+
+TEST(who_is_led_notices_that_the_leader_was_lost_though_it_is_there_again)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        struct step_world world = {.tune = follow_late};
+        world_play(&world, seed, miss_the_leader);
+    }
 }
 
 static void fail_sometimes(struct site *site)
@@ -648,6 +859,51 @@ TEST(one_that_is_cancelled_does_not_wait_for_the_others)
     (void)state;
     world_play(&world, 1, cancel_the_leader);
     world_play(&world, 2, cancel_the_leader);
+}
+
+/* As the one that leads would, while node 2 keeps that one waiting. */
+static void ask_as_leader(void *arg)
+{
+    struct site *site = arg;
+    ls_writer *writer;
+    struct ls_call_options question = {.to = 2, .name = "step.checkpoint"};
+    void *answer = NULL;
+    size_t size;
+    ls_rest_until(ls_host_runtime(site->host), 5 * LS_NS_PER_S);
+    assert_ok(ls_writer_create(&writer));
+    ls_write_map(writer, 2);
+    ls_write_string(writer, "do");
+    ls_write_string(writer, "copy");
+    ls_write_string(writer, "epoch");
+    ls_write_int(writer, 3);
+    assert_ok(ls_writer_bytes(writer, &question.data, &question.size));
+    assert_ok(ls_call_ask(site->calls, &question, &answer, &size));
+    free(answer);
+    ls_writer_destroy(&writer);
+    *(int64_t *)site->world->self =
+        ls_simulation_now(site->world->sim.simulation);
+}
+
+static void be_asked_by_another(struct step_world *world)
+{
+    int64_t answered_at = 0;
+    ls_thread *thread;
+    world->self = &answered_at;
+    life_begin(world);
+    assert_ok(ls_thread_spawn(ls_host_runtime(world->sites[2].host), &thread,
+                              "asker", ask_as_leader, &world->sites[2]));
+    life_end(world);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    went_well(world);
+    assert_in_range(answered_at, 5 * LS_NS_PER_S, 6 * LS_NS_PER_S);
+}
+
+/* It takes no place of the questions of the one that leads. */
+TEST(who_does_not_lead_is_refused_at_once)
+{
+    struct step_world world = {.tune = be_late};
+    (void)state;
+    world_play(&world, 1, be_asked_by_another);
 }
 
 static void be_too_late(struct site *site)

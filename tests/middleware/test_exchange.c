@@ -395,6 +395,21 @@ TEST(a_wait_that_takes_too_long_names_who_has_not_sent)
     assert_failed(&players[1], LS_ELOST, "node 0 (learner)");
 }
 
+TEST(also_who_sends_no_more_since_its_own_run_has_ended)
+{
+    struct player players[] = {
+        {.id = 0, .role = "learner", .build = build_silent},
+        {.id = 7,
+         .role = "collector",
+         .build = build_data,
+         .ends_at_once = true,
+         .stays = true},
+    };
+    play(players, 2);
+    assert_failed(&players[0], LS_ETIMEDOUT,
+                  "node 7 (collector)"); /* by then or not */
+}
+
 TEST(a_role_that_is_not_in_the_world_is_named)
 {
     struct player players[] = {

@@ -92,6 +92,27 @@ TEST_WITH(one_message_of_each_is_taken_in_order_of_id, open_inbox, close_inbox)
     assert_string_equal(take(inbox), "");
 }
 
+TEST_WITH(what_members_of_other_roles_send_is_thrown_away, open_inbox,
+          close_inbox)
+{
+    ls_exchange_inbox *inbox = *state;
+    const struct ls_member members[] = {
+        member_of(1, 1, "collector", LS_MEMBER_READY, 0),
+        member_of(2, 1, "evaluator", LS_MEMBER_READY, 0),
+        member_of(3, 1, "evaluator", LS_MEMBER_READY, 0)};
+    put(inbox, 2, 1, "too early"); /* its role is not known */
+    assert_ok(ls_exchange_inbox_members(inbox, members, 3));
+    put(inbox, 1, 1, "a");
+    put(inbox, 2, 1, "b");
+    put(inbox, 3, 1, "c");
+    assert_look(inbox, 1, .queued = 1);
+    assert_string_equal(take(inbox), "1:a");
+    assert_string_equal(take(inbox), "");
+    assert_look(inbox, 1, .awaited = 1);
+    put(inbox, 3, 2, "d"); /* a new life may have another role */
+    assert_string_equal(take(inbox), "3:d");
+}
+
 TEST_WITH(a_full_queue_loses_its_oldest_and_counts, open_inbox, close_inbox)
 {
     ls_exchange_inbox *inbox = *state;
@@ -209,13 +230,19 @@ TEST_WITH(ready_members_of_the_roles_are_awaited, open_inbox, close_inbox)
     assert_ok(ls_exchange_inbox_members(inbox, members, 7));
     assert_look(inbox, 1, .awaited = 2);
     char text[128];
-    ls_exchange_inbox_print_awaited(inbox, 1, text, sizeof text);
+    ls_exchange_inbox_print_awaited(inbox, 1, false, text, sizeof text);
     assert_string_equal(text, "node 1 (collector), node 3 (learner,actor)");
     put(inbox, 1, 1, "a");
-    ls_exchange_inbox_print_awaited(inbox, 1, text, sizeof text);
+    ls_exchange_inbox_print_awaited(inbox, 1, false, text, sizeof text);
     assert_string_equal(text, "node 3 (learner,actor)");
-    ls_exchange_inbox_print_awaited(inbox, 1, text, 6);
+    ls_exchange_inbox_print_awaited(inbox, 1, false, text, 6);
     assert_string_equal(text, "node ");
+    assert_ok(ls_exchange_inbox_end(inbox, 3, 1, 1));
+    ls_exchange_inbox_print_awaited(inbox, 1, false, text, sizeof text);
+    assert_string_equal(text, "");
+    ls_exchange_inbox_print_awaited(inbox, 1, true, text, sizeof text);
+    assert_string_equal(text,
+                        "node 3 (learner,actor), which has ended its run");
 }
 
 TEST_WITH(a_list_of_members_does_not_undo_what_became_of_them, open_inbox,
@@ -284,7 +311,7 @@ TEST(a_loss_is_taken_once_by_name)
             assert_ok(ls_exchange_inbox_end(inbox, 4, 1, row->ended));
         tell(inbox, 4, 1, row->state, row->reason);
         assert_look(inbox, 1, .lost = row->lost, .left = !row->lost);
-        assert_fails(ls_exchange_inbox_take_loss(inbox), LS_ELOST);
+        assert_fails(ls_exchange_inbox_take_loss(inbox, 1), LS_ELOST);
         if (row->lost) {
             assert_error_has("node 4 (collector)");
             assert_non_null(strstr(ls_error_text(), row->text));
@@ -292,6 +319,24 @@ TEST(a_loss_is_taken_once_by_name)
         assert_look(inbox, 1, .left = 1);
         ls_exchange_inbox_destroy(&inbox);
     }
+}
+
+/* And in the next run it counts, if it did not come back. */
+TEST_WITH(who_is_lost_after_its_end_is_not_to_blame, open_inbox, close_inbox)
+{
+    ls_exchange_inbox *inbox = *state;
+    tell(inbox, 3, 1, LS_MEMBER_READY, 0);
+    tell(inbox, 4, 1, LS_MEMBER_READY, 0);
+    assert_ok(ls_exchange_inbox_end(inbox, 3, 1, 1));
+    tell(inbox, 3, 1, LS_MEMBER_LOST, LS_ELOST);
+    tell(inbox, 4, 1, LS_MEMBER_LOST, LS_ETIMEDOUT);
+    assert_look(inbox, 1, .lost = 1, .left = 1);
+    assert_fails(ls_exchange_inbox_take_loss(inbox, 1), LS_ELOST);
+    assert_error_has("node 4 (collector) was lost");
+    assert_look(inbox, 1, .left = 2);
+    assert_look(inbox, 2, .lost = 1, .left = 1);
+    assert_fails(ls_exchange_inbox_take_loss(inbox, 2), LS_ELOST);
+    assert_error_has("node 3 (collector) was lost");
 }
 
 TEST_WITH(when_none_is_left_one_who_was_lost_is_named, open_inbox, close_inbox)
@@ -329,7 +374,7 @@ TEST_WITH(a_member_that_comes_back_can_be_lost_again, open_inbox, close_inbox)
     for (int i = 0; i < 2; i++) {
         tell(inbox, 1, 1, LS_MEMBER_LOST, LS_ETIMEDOUT);
         assert_look(inbox, 1, .lost = 1);
-        assert_fails(ls_exchange_inbox_take_loss(inbox), LS_ELOST);
+        assert_fails(ls_exchange_inbox_take_loss(inbox, 1), LS_ELOST);
         tell(inbox, 1, 1, LS_MEMBER_READY, 0);
         assert_look(inbox, 1, .awaited = 1);
     }

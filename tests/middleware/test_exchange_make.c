@@ -55,6 +55,22 @@ TEST(the_step_has_its_name)
     ls_node_destroy(&node);
 }
 
+TEST(it_ends_though_its_listeners_were_taken_away)
+{
+    ls_node *node;
+    ls_task *task;
+    struct ls_node_options of_node;
+    ls_node_options_init(&of_node);
+    of_node.bind = "inproc://exchange-off";
+    assert_ok(ls_node_create(&node, &of_node));
+    const struct ls_task_options options = {.node = node, .roles = "learner"};
+    assert_ok(ls_task_create(&task, &options));
+    assert_ok(ls_task_use(task, ls_mw_exchange(task, &data_exchange)));
+    assert_true(ls_off_all(node, "*") >= 3); /* two of it, one of the task */
+    assert_ok(ls_task_destroy(&task));
+    ls_node_destroy(&node);
+}
+
 TEST(options_that_make_no_sense_are_refused)
 {
     static char long_name[200];

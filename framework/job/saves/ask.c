@@ -47,9 +47,10 @@ static void send_answer(ls_request **request, ls_writer *writer,
 {
     const void *data;
     size_t size;
-    if (ls_writer_bytes(writer, &data, &size) != LS_OK)
+    if (ls_writer_bytes(writer, &data, &size) != LS_OK) {
+        ls_body_release(body);
         (void)ls_request_fail(request, ls_error_text());
-    else if (body->data == NULL)
+    } else if (body->data == NULL)
         (void)ls_request_complete(request, data, size);
     else
         (void)ls_request_complete_with(request, data, size, body);

@@ -121,7 +121,8 @@ LS_MUST_USE int saves_judge(struct saves *saves, int64_t saved, int64_t epoch,
 LS_MUST_USE int saves_save(struct saves *saves,
                            const struct saves_point *point);
 /* The same behind: waits for the one before, and until all nodes have copied
- * their blobs. Errors: of the copies; of the one before: nothing is begun then.
+ * their blobs; where there is no room for a thread, until they are saved.
+ * Errors: of the copies; of the one before: nothing is begun then.
  * point:  copied.
  * epoch:  of which it is the error. */
 LS_MUST_USE int saves_save_behind(struct saves *saves,

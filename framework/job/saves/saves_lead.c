@@ -49,9 +49,11 @@ static void ask_write(void *self, size_t at)
     const struct saves *saves = save->saves;
     if (save->nodes[at].body.data != NULL)
         return; /* its blobs are here: write_body() */
-    ls_write_map(save->writer, 4);
+    ls_write_map(save->writer, 5);
     ls_write_string(save->writer, "do");
     ls_write_string(save->writer, "write");
+    ls_write_string(save->writer, "why");
+    ls_write_string(save->writer, save->point->why);
     ls_write_string(save->writer, "epoch");
     ls_write_int(save->writer, save->point->epoch);
     ls_write_string(save->writer, "round");
@@ -442,9 +444,11 @@ static int write_copy(void *self, ls_writer *writer, struct ls_body *body,
     const struct saves_point *point = self;
     (void)body;
     (void)i;
-    ls_write_map(writer, 2);
+    ls_write_map(writer, 3);
     ls_write_string(writer, "do");
     ls_write_string(writer, "copy");
+    ls_write_string(writer, "why");
+    ls_write_string(writer, point->why);
     ls_write_string(writer, "epoch");
     ls_write_int(writer, point->epoch);
     return LS_OK;
@@ -472,15 +476,20 @@ static int copy_all(struct save *save)
     return ls_failure_return(&failure);
 }
 
+static void save_copies(struct saves_behind *behind)
+{
+    struct asker *asker = behind->save.saves->asker;
+    ls_failure_keep(&behind->failure, run(&behind->save, LS_OK));
+    ls_mutex_lock(&asker->mutex);
+    behind->ended = true;
+    ls_mutex_unlock(&asker->mutex);
+}
+
 static void go_on(void *self)
 {
     struct saves_behind *behind = self;
-    struct saves *saves = behind->save.saves;
-    ls_log_set_node(saves->id);
-    ls_failure_keep(&behind->failure, run(&behind->save, LS_OK));
-    ls_mutex_lock(&saves->asker->mutex);
-    behind->ended = true;
-    ls_mutex_unlock(&saves->asker->mutex);
+    ls_log_set_node(behind->save.saves->id);
+    save_copies(behind);
 }
 
 int saves_finish(struct saves *saves, int64_t *epoch)
@@ -507,14 +516,15 @@ bool saves_is_busy(struct saves *saves)
     return !ended;
 }
 
-/* A node whose copy failed has nothing to write, so the commit fails; but the
- * reason is the copy's. It tells all that there is nothing to wait for. */
-static int give_up(struct saves_behind *behind, int status)
+/* made: the save; else no node was asked anything. A node whose copy failed has
+ * nothing to write, so the commit fails; but the reason is the copy's. It tells
+ * all that there is nothing to wait for. */
+static int give_up(struct saves_behind *behind, bool made, int status)
 {
     struct saves *saves = behind->save.saves;
     struct ls_failure failure;
     ls_failure_keep(&failure, status);
-    if (behind->save.nodes != NULL)
+    if (made)
         (void)commit(&behind->save);
     clear(&behind->save);
     (void)ls_failure_return(&failure);
@@ -537,13 +547,17 @@ int saves_save_behind(struct saves *saves, const struct saves_point *point,
     behind->save =
         (struct save){.saves = saves, .point = &behind->point, .behind = true};
     status = make(&behind->save);
-    if (status == LS_OK)
+    const bool made = status == LS_OK;
+    if (made)
         status = copy_all(&behind->save);
-    if (status == LS_OK)
-        status = ls_thread_spawn(saves->asker->runtime, &behind->thread,
-                                 "job-save", go_on, behind);
     if (status != LS_OK)
-        return give_up(behind, status);
+        return give_up(behind, made, status);
     saves->behind = behind;
+    if (ls_thread_spawn(saves->asker->runtime, &behind->thread, "job-save",
+                        go_on, behind) != LS_OK) {
+        ls_log_info("%s: epoch %" PRId64 " is not saved behind: %s",
+                    saves->what, point->epoch, ls_error_text());
+        save_copies(behind);
+    }
     return LS_OK;
 }

@@ -66,9 +66,16 @@ static int do_load(struct saves *saves, struct question *question)
                : status;
 }
 
+static int refuse(const struct saves *saves)
+{
+    return ls_error(LS_EPROTO, "no such question to %s", saves->what);
+}
+
 static int do_divide(struct saves *saves, struct question *question)
 {
-    return saves->ops->divide(saves->self, question);
+    return saves->ops->divide != NULL
+               ? saves->ops->divide(saves->self, question)
+               : refuse(saves);
 }
 
 static int do_rewind(struct saves *saves, struct question *question)
@@ -262,7 +269,7 @@ int saves_answer(struct saves *saves, struct question *question)
     const size_t command = command_of(question_text(question, "do"));
     int status = LS_OK;
     if (command == N_COMMANDS)
-        return ls_error(LS_EPROTO, "no such question to %s", saves->what);
+        return refuse(saves);
     ls_mutex_lock(&saves->mutex);
     if (saves->store == NULL && !(saves->sends && commands[command].folderless))
         status = ls_error(LS_ESTATE, "nothing is saved here");

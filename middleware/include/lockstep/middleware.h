@@ -81,7 +81,8 @@ LS_API struct ls_middleware ls_mw_stop(ls_task *task,
  *   the status that the run is cancelled with.
  * When a round begins (ls_task_round()), messages of an earlier one are
  * discarded, and counted in the log; senders lost before it are not waited for.
- * Nodes that both send and receive do not hear themselves. Void without a node.
+ * Nodes that both send and receive do not hear themselves; what nodes of other
+ * roles, as they have told the world, send is thrown away. Void without a node.
  * It listens from creation on: create it before ls_node_start(), and destroy
  * the task before the node. The sender does not copy payloads. */
 struct ls_exchange_options {

@@ -1,0 +1,120 @@
+/* saves.h: what a node answers that saves together with others. */
+#include <string.h>
+
+#include "runtime_ops.h"
+#include "saves.h"
+#include "state/folder_fixture.h"
+#include "test.h"
+
+static int nothing(void *self, struct question *question)
+{
+    (void)self;
+    (void)question;
+    return LS_OK;
+}
+
+/* What this one is asked, as a status. */
+static int answer(struct saves *saves, const char *what)
+{
+    ls_writer *writer;
+    ls_document *document;
+    const void *data;
+    size_t size;
+    assert_ok(ls_writer_create(&writer));
+    ls_write_map(writer, 1);
+    ls_write_string(writer, "do");
+    ls_write_string(writer, what);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_ok(ls_document_read(&document, data, size, NULL));
+    const int status = saves_answer(
+        saves, &(struct question){.said = ls_document_root(document)});
+    ls_document_destroy(&document);
+    ls_writer_destroy(&writer);
+    return status;
+}
+
+/* Of node 1 alone, whose owner does nothing. place: borrow. */
+static void open_saves(struct saves *saves, struct asker *asker,
+                       ls_runtime *runtime, question_fn *alone,
+                       const struct place *place)
+{
+    static const struct saves_ops none = {.still = NULL};
+    static const uint32_t nodes[] = {1};
+    *asker = (struct asker){.calls = NULL};
+    *saves = (struct saves){.asker = asker,
+                            .what = "job sums",
+                            .run = "sums",
+                            .id = 1,
+                            .leader = 1,
+                            .folder = place->folder,
+                            .timeout_ms = 30000,
+                            .nodes = nodes,
+                            .n_nodes = 1,
+                            .ops = &none};
+    assert_ok(asker_init(asker, runtime, NULL, "", alone, saves));
+    assert_ok(saves_init(saves, runtime));
+    assert_ok(ls_blobs_create(&saves->blobs));
+}
+
+static void close_saves(struct saves *saves)
+{
+    assert_ok(saves_close(saves));
+    ls_blobs_destroy(&saves->blobs);
+    saves_fini(saves);
+    asker_fini(saves->asker);
+}
+
+/* Each of its functions may be missing. */
+TEST_WITH(what_its_owner_does_not_do_is_refused, folder_set_up,
+          folder_tear_down)
+{
+    struct asker asker;
+    struct saves saves;
+    open_saves(&saves, &asker, ls_runtime_threads(), nothing, *state);
+    assert_ok(saves_open(&saves));
+    assert_int_equal(answer(&saves, "divide"), LS_EPROTO);
+    assert_non_null(strstr(ls_error_text(), "no such question to job sums"));
+    assert_int_equal(answer(&saves, "no such"), LS_EPROTO);
+    close_saves(&saves);
+}
+
+/* ---- behind, without a thread ---- */
+
+static int refuse_thread(ls_runtime *runtime, ls_thread **out, const char *name,
+                         void (*fn)(void *arg), void *arg)
+{
+    if (strcmp(name, "job-save") == 0)
+        return ls_error(LS_EAGAIN, "no thread");
+    return ls_runtime_threads()->ops->thread_spawn(runtime, out, name, fn, arg);
+}
+
+static int answer_here(void *self, struct question *question)
+{
+    return saves_answer(self, question);
+}
+
+/* All nodes have their copies by then: nothing is in the way of the save. */
+TEST_WITH(without_a_thread_it_is_saved_at_once, folder_set_up, folder_tear_down)
+{
+    struct ls_runtime_ops ops = *ls_runtime_threads()->ops;
+    ls_runtime runtime = {.ops = &ops};
+    const struct saves_point point = {.epoch = 3};
+    struct asker asker;
+    struct saves saves;
+    int64_t number = 7, epoch = 0, newest = 0;
+    ops.thread_spawn = refuse_thread;
+    open_saves(&saves, &asker, &runtime, answer_here, *state);
+    assert_ok(ls_blobs_add(saves.blobs,
+                           &(struct ls_blob){.name = "number",
+                                             .form = {.type = LS_BLOB_I64},
+                                             .memory = &number}));
+    assert_ok(saves_open(&saves));
+    assert_ok(saves_save_behind(&saves, &point, &epoch));
+    assert_false(saves_is_busy(&saves));
+    assert_ok(saves_finish(&saves, &epoch));
+    assert_int_equal(epoch, 3);
+    assert_ok(ls_checkpoints_newest(saves.store, LS_CHECKPOINT_NONE, true, NULL,
+                                    NULL, &newest));
+    assert_int_equal(newest, 3);
+    close_saves(&saves);
+}
