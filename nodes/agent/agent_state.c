@@ -55,29 +55,22 @@ static int read_parts(const struct ls_plugin *plugin,
 
 /* What others act by ------------------------------------------------------- */
 
-int agent_take_written(ls_writer *writer, struct ls_bytes *out)
-{
-    const void *data;
-    size_t size;
-    const int status = ls_writer_bytes(writer, &data, &size);
-    return status == LS_OK ? ls_bytes_set(out, data, size) : status;
-}
-
 int agent_save(struct agent *agent, struct ls_bytes *out)
 {
     ls_writer_clear(agent->writer);
     ls_error_clear();
     int status = agent->plugin->policy->save(agent->policy, agent->writer);
     if (status == LS_OK)
-        status = agent_take_written(agent->writer, out);
+        status = ls_bytes_set_written(out, agent->writer);
     return agent_plugin_error(agent->plugin, status, "policy: save");
 }
 
+const struct ls_codec_limits agent_limits = {
+    .max_bytes = (size_t)1 << 30, .max_depth = 32, .max_objects = 1u << 24};
+
 static int read_value(ls_document **out, const struct ls_bytes *in)
 {
-    const struct ls_codec_limits limits = {
-        .max_bytes = (size_t)1 << 30, .max_depth = 16, .max_objects = 65536};
-    return ls_document_read(out, in->data, in->size, &limits);
+    return ls_document_read(out, in->data, in->size, &agent_limits);
 }
 
 int agent_load(struct agent *agent, const struct ls_bytes *in)
@@ -118,7 +111,7 @@ int agent_save_training(struct agent *agent, struct ls_bytes *out)
 {
     ls_writer_clear(agent->writer);
     const int status = agent_write_training(agent, agent->writer);
-    return status == LS_OK ? agent_take_written(agent->writer, out) : status;
+    return status == LS_OK ? ls_bytes_set_written(out, agent->writer) : status;
 }
 
 int agent_load_training(struct agent *agent, const struct ls_bytes *in)
@@ -161,7 +154,7 @@ int agent_align_replicas(struct agent *agent)
     ls_write_map(agent->writer, 2);
     int status = write_policy(agent, agent->writer);
     if (status == LS_OK)
-        status = agent_take_written(agent->writer, &state);
+        status = ls_bytes_set_written(&state, agent->writer);
     if (status == LS_OK)
         status = read_value(&document, &state);
     for (size_t i = 0; i < agent->n_replicas && status == LS_OK; i++)
@@ -240,7 +233,7 @@ int agent_keep_env(struct agent *agent, size_t index, struct ls_bytes *out)
 {
     ls_writer_clear(agent->writer);
     const int status = write_env(agent, index, agent->writer);
-    return status == LS_OK ? agent_take_written(agent->writer, out) : status;
+    return status == LS_OK ? ls_bytes_set_written(out, agent->writer) : status;
 }
 
 int agent_restore_env(struct agent *agent, size_t index,

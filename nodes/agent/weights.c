@@ -14,18 +14,6 @@
 /* So large, and there is room to count on. */
 #define COUNT_MAX (INT64_C(1) << 53)
 
-static int too_long(const char *folder)
-{
-    return ls_error(LS_ELIMIT, "the folder %.80s… has too long a name", folder);
-}
-
-static int make_path(char path[REPORT_PATH_MAX], const char *folder,
-                     const char *name)
-{
-    const int n = snprintf(path, REPORT_PATH_MAX, "%s/%s", folder, name);
-    return n >= 0 && n < REPORT_PATH_MAX ? LS_OK : too_long(folder);
-}
-
 static const struct count {
     const char *name;
     size_t offset;
@@ -76,18 +64,15 @@ int weights_put(const void *data, size_t bytes, const char *folder,
 {
     char file[REPORT_PATH_MAX];
     ls_vault *vault = NULL;
-    int status = make_path(file, folder, name);
-    if (status != LS_OK)
-        return status;
-    const size_t length = strlen(file) + 1;
-    if (length > size)
-        return too_long(folder);
-    status =
-        ls_vault_open(&vault, &(struct ls_vault_options){.folder = folder});
+    int status = ls_file_path(file, size < sizeof file ? size : sizeof file,
+                              folder, name);
+    if (status == LS_OK)
+        status =
+            ls_vault_open(&vault, &(struct ls_vault_options){.folder = folder});
     if (status == LS_OK)
         status = ls_vault_put(vault, name, data, bytes, true);
     if (status == LS_OK)
-        memcpy(path, file, length);
+        memcpy(path, file, strlen(file) + 1);
     ls_vault_close(&vault);
     return status;
 }
@@ -158,13 +143,10 @@ static int read_fields(struct weights_file *file)
     return status;
 }
 
-static const struct ls_codec_limits limits = {
-    .max_bytes = (size_t)1 << 30, .max_depth = 16, .max_objects = 65536};
-
 int weights_decode(struct weights_file *out, const void *data, size_t bytes)
 {
     struct weights_file file = {.document = NULL};
-    int status = ls_document_read(&file.document, data, bytes, &limits);
+    int status = ls_document_read(&file.document, data, bytes, &agent_limits);
     if (status == LS_OK)
         status = read_fields(&file);
     if (status == LS_OK)
@@ -180,13 +162,13 @@ int weights_open(struct weights_file *out, const char *folder, const char *name)
     ls_vault *vault;
     void *data = NULL;
     size_t size = 0;
-    int status = make_path(path, folder, name);
+    int status = ls_file_path(path, sizeof path, folder, name);
     if (status == LS_OK)
         status = ls_vault_open(&vault, &(struct ls_vault_options){
                                            .folder = folder, .found = true});
     if (status != LS_OK)
         return status;
-    status = ls_vault_get(vault, name, limits.max_bytes, &data, &size);
+    status = ls_vault_get(vault, name, agent_limits.max_bytes, &data, &size);
     ls_vault_close(&vault);
     if (status != LS_OK)
         return status;
@@ -213,8 +195,10 @@ int weights_use(struct agent *agent, const struct weights_file *file)
         return ls_error(
             LS_EMISMATCH, "it is from plugin %.64s %.64s, and this is %s %s",
             file->plugin, file->plugin_version, plugin->name, plugin->version);
+    ls_error_clear();
     const int status = plugin->policy->load(agent->policy, file->weights);
-    return status == LS_ENOENT ? LS_EPROTO : status;
+    return agent_plugin_error(plugin, status == LS_ENOENT ? LS_EPROTO : status,
+                              "policy: load");
 }
 
 /* Whether it is what this run's learner has written. */
@@ -248,10 +232,9 @@ int weights_read(struct agent *agent, uint64_t seed, const void *data,
 
 void weights_find(const char *folder, const char *name, char *path, size_t size)
 {
-    char file[REPORT_PATH_MAX];
-    path[0] = '\0';
-    if (make_path(file, folder, name) == LS_OK && ls_file_exists(file))
-        (void)snprintf(path, size, "%s", file);
+    if (ls_file_path(path, size, folder, name) != LS_OK ||
+        !ls_file_exists(path))
+        path[0] = '\0';
 }
 
 void weights_tidy(const char *folder)

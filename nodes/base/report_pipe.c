@@ -60,15 +60,43 @@ static void write_all(int fd, const void *data, size_t size)
     }
 }
 
+/* A text that was cut may end with half a character, which is no reason to lose
+ * the report. */
+static void clean(struct report *report)
+{
+    for (size_t i = 0; i < report_record.n_fields; i++) {
+        const struct ls_field *field = &report_record.fields[i];
+        if (field->type != LS_FIELD_CHARS)
+            continue;
+        char *at = (char *)report + field->offset;
+        for (; *at != '\0'; at++)
+            if ((unsigned char)*at >= 0x80)
+                *at = '?';
+    }
+}
+
+static int encode(ls_writer *writer, const struct report *report,
+                  const void **data, size_t *size)
+{
+    ls_writer_clear(writer);
+    ls_record_write(&report_record, report, writer);
+    const int status = ls_writer_bytes(writer, data, size);
+    if (status != LS_EINVAL)
+        return status;
+    struct report cleaned = *report;
+    clean(&cleaned);
+    ls_writer_clear(writer);
+    ls_record_write(&report_record, &cleaned, writer);
+    return ls_writer_bytes(writer, data, size);
+}
+
 static void put(void *self, const struct report *report)
 {
     report_pipe *pipe = self;
     const void *data;
     size_t size;
     ls_mutex_lock(&pipe->mutex);
-    ls_writer_clear(pipe->writer);
-    ls_record_write(&report_record, report, pipe->writer);
-    if (ls_writer_bytes(pipe->writer, &data, &size) == LS_OK &&
+    if (encode(pipe->writer, report, &data, &size) == LS_OK &&
         size <= FRAME_MAX) {
         const unsigned char length[4] = {
             (unsigned char)size, (unsigned char)(size >> 8),

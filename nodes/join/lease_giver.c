@@ -286,12 +286,10 @@ static int recall(lease_giver *giver)
 {
     void *text = NULL;
     size_t size;
-    const int n = snprintf(giver->file, sizeof giver->file, "%s/%s",
-                           giver->plan->out, LEASE_FILE_NAME);
-    if (n < 0 || (size_t)n >= sizeof giver->file - 4)
-        return ls_error(LS_ELIMIT, "the folder %.80s… has too long a name",
-                        giver->plan->out);
-    int status = ls_file_read(giver->file, FILE_MAX, &text, &size);
+    int status = ls_file_path(giver->file, sizeof giver->file - 4,
+                              giver->plan->out, LEASE_FILE_NAME);
+    if (status == LS_OK)
+        status = ls_file_read(giver->file, FILE_MAX, &text, &size);
     if (status == LS_ENOENT)
         return LS_OK;
     if (status == LS_OK)

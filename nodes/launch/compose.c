@@ -20,9 +20,10 @@
 #include "node_arguments.h"
 #include "socket_folder.h"
 
-/* For one call of docker or docker-compose, in seconds; coreutils' timeout sees
- * to it. */
+/* For one call of docker or docker-compose, and then for it to end when it is
+ * told to, in seconds; coreutils' timeout sees to it. */
 #define CALL_S "60"
+#define KILL_S "10"
 #define SAID   512
 
 #define FILE_NAME "compose.yaml"
@@ -108,6 +109,8 @@ static int call(const struct arguments *arguments, int *code, char said[SAID])
 static void begin_call(struct arguments *to, const char *program)
 {
     arguments_add(to, "timeout");
+    arguments_add(to, "-k");
+    arguments_add(to, KILL_S);
     arguments_add(to, CALL_S);
     arguments_add(to, program);
 }
@@ -477,11 +480,9 @@ static int find_paths(compose *self)
         status = find_path(plan->out, self->out);
     if (status == LS_OK && plan_has_keys(plan))
         status = find_path(plan->security.keys, self->own_keys);
-    const int n =
-        snprintf(self->path, sizeof self->path, "%s/" FILE_NAME, plan->folder);
-    if (status == LS_OK && (n < 0 || (size_t)n >= sizeof self->path))
-        status = ls_error(LS_ELIMIT, "the folder of the run has too long a "
-                                     "name");
+    if (status == LS_OK)
+        status = ls_file_path(self->path, sizeof self->path, plan->folder,
+                              FILE_NAME);
     return status;
 }
 

@@ -383,6 +383,17 @@ static void wait_for_news(elastic_run *self, uint64_t seen, int64_t until)
     ls_mutex_unlock(&self->mutex);
 }
 
+/* Unless something has changed since. A loss ends the run from here on, also
+ * before its first step. */
+static bool begin_if_same(elastic_run *self, uint64_t seen)
+{
+    ls_mutex_lock(&self->mutex);
+    self->running = self->changes == seen;
+    const bool begins = self->running;
+    ls_mutex_unlock(&self->mutex);
+    return begins;
+}
+
 /* Wait until everyone is there; *done: the run is over, by the others or by
  * its time. An error is the end of it: whoever waits again waits for ever.
  * why: the text of the loss. */
@@ -408,7 +419,7 @@ static int await_all(elastic_run *self, const char *why,
         if (state == ELASTIC_BROKEN ||
             ls_due_has_passed(self->node, &patience->end))
             return give_up(self, why, state, which);
-        if (state == ELASTIC_WHOLE && rested)
+        if (state == ELASTIC_WHOLE && rested && begin_if_same(self, seen))
             return LS_OK;
         int64_t until = earlier(patience->end.at, patience->stops_at);
         if (state == ELASTIC_WHOLE)
@@ -418,15 +429,23 @@ static int await_all(elastic_run *self, const char *why,
     }
 }
 
+/* A barrier takes those whom it finds: it does not miss who was lost since all
+ * were there. */
+static int await_first(elastic_run *self, bool *done)
+{
+    struct patience patience = begin_patience(self);
+    lose_patience(self, &patience);
+    return await_all(self, "a node was lost before the run began", &patience,
+                     done);
+}
+
 static int go(elastic_run *self)
 {
     char why[LS_ERROR_TEXT_MAX];
     struct patience patience = begin_patience(self);
     bool done = false;
-    enum elastic_state state;
-    size_t which;
-    int status = self->listens ? look_around(self, &state, &which) : LS_OK;
-    if (status == LS_OK)
+    int status = self->listens ? await_first(self, &done) : LS_OK;
+    if (status == LS_OK && !done)
         status = run_once(self);
     while (may_be_loss(status) && self->listens) {
         (void)snprintf(why, sizeof why, "%s", ls_error_text());
@@ -462,6 +481,15 @@ static int init(elastic_run *self)
     const int status = ls_mutex_init(&self->mutex, self->runtime);
     return status == LS_OK ? ls_cond_init(&self->changed, self->runtime)
                            : status;
+}
+
+static void free_run(elastic_run *self)
+{
+    ls_cond_fini(&self->changed);
+    ls_mutex_fini(&self->mutex);
+    free(self->members);
+    free(self->incarnations);
+    free(self);
 }
 
 /* Taking away what is there cannot fail. */
@@ -500,9 +528,10 @@ int elastic_run_create(elastic_run **out, const struct plan *plan,
     int status = init(self);
     if (status == LS_OK)
         status = listen(self);
-    *out = self;
-    if (status != LS_OK)
-        elastic_run_destroy(out);
+    if (status == LS_OK)
+        *out = self;
+    else
+        free_run(self);
     return status;
 }
 
@@ -520,10 +549,6 @@ void elastic_run_destroy(elastic_run **self)
         must(ls_node_on_member((*self)->node, NULL, *self));
         must(ls_off((*self)->node, ROUND_OVER, on_round_over, *self));
     }
-    ls_cond_fini(&(*self)->changed);
-    ls_mutex_fini(&(*self)->mutex);
-    free((*self)->members);
-    free((*self)->incarnations);
-    free(*self);
+    free_run(*self);
     *self = NULL;
 }

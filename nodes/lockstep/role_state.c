@@ -72,9 +72,10 @@ static int encode_environments(struct role *role)
 {
     ls_writer_clear(role->state.writer);
     const int status = agent_write_envs(&role->agent, role->state.writer);
-    return status == LS_OK ? agent_take_written(role->state.writer,
-                                                &role->state.environments.bytes)
-                           : status;
+    return status == LS_OK
+               ? ls_bytes_set_written(&role->state.environments.bytes,
+                                      role->state.writer)
+               : status;
 }
 
 static int before_save(void *self, int64_t epoch)
@@ -97,7 +98,7 @@ static int decode_environments(struct role *role)
 {
     const struct ls_bytes *bytes = &role->state.environments.bytes;
     const struct ls_codec_limits limits = {.max_bytes = (size_t)1 << 30,
-                                           .max_depth = 16,
+                                           .max_depth = 32,
                                            .max_objects = UINT32_MAX};
     ls_document *document = NULL;
     int status = ls_document_read(&document, bytes->data, bytes->size, &limits);
@@ -246,17 +247,16 @@ void role_use_state(struct role *role, ls_task *task, ls_rpc *calls)
 {
     char folder[LS_PATH_MAX];
     struct ls_middleware step = {.name = "checkpoint"};
-    const int n = snprintf(folder, sizeof folder, "%s/" RUN_FOLDER_STATE,
-                           role->plan->folder);
-    step.status = n >= 0 && (size_t)n < sizeof folder
-                      ? make_blobs(role)
-                      : ls_error(LS_ELIMIT, "the folder of the run has too "
-                                            "long a name");
+    step.status = ls_file_path(folder, sizeof folder, role->plan->folder,
+                               RUN_FOLDER_STATE);
+    if (step.status == LS_OK)
+        step.status = make_blobs(role);
     if (step.status == LS_OK)
         step = make_step(role, task, calls, folder);
     else
         (void)snprintf(step.error, sizeof step.error, "%s", ls_error_text());
-    (void)ls_task_use(task, step);
+    if (ls_task_use(task, step) != LS_OK)
+        role->state.step = NULL; /* it is gone */
 }
 
 void role_ask_save(struct role *role, int64_t updates)

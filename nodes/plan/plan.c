@@ -34,12 +34,8 @@ static int to_ms(double seconds)
 static void read_ports(struct plan_world *world, ls_config_section *section)
 {
     const char *text = ls_config_string(section, "ports", "21500-21999");
-    int first = 0, last = 0, end = 0;
-    const int n = sscanf(text, "%5d-%5d%n", &first, &last, &end);
-    if (n == 1 && sscanf(text, "%5d%n", &first, &end) == 1)
-        last = first;
-    if (n < 1 || text[end] != '\0' || first < 1 || last > 65535 ||
-        first > last) {
+    int first, last;
+    if (!plan_read_ports(text, &first, &last)) {
         ls_config_problem(section, "ports",
                           "\"%s\" is not a range of ports; write it as "
                           "21500-21999",

@@ -12,26 +12,43 @@
 
 static const char *const schemes[] = {"tcp://", "ipc://", "inproc://"};
 
+/* Digits and nothing else: strtoul() alone takes blanks and a sign as well. */
+static int read_port(const char **text)
+{
+    const size_t digits = strspn(*text, "0123456789");
+    const unsigned long port = strtoul(*text, NULL, 10);
+    const bool good = digits > 0 && port <= 65535;
+    *text += digits;
+    return good ? (int)port : 0;
+}
+
+bool plan_read_ports(const char *text, int *first, int *last)
+{
+    *last = *first = read_port(&text);
+    if (*text == '-') {
+        text++;
+        *last = read_port(&text);
+    }
+    return *text == '\0' && *first > 0 && *first <= *last;
+}
+
 static const char *tcp_fault(const char *address, bool listen)
 {
     const char *colon = strrchr(address, ':');
     if (colon == NULL || colon == address)
         return "expected tcp://HOST:PORT";
     if (memchr(address, ':', (size_t)(colon - address)) != NULL &&
-        address[0] != '[')
+        (address[0] != '[' || colon[-1] != ']'))
         return "an IPv6 address is in brackets, as in tcp://[::1]:21500";
-    char *end;
-    const long first = strtol(colon + 1, &end, 10);
-    long last = first;
-    if (end == colon + 1)
+    const size_t digits = strspn(colon + 1, "0123456789");
+    int first, last;
+    if (digits == 0)
         return "expected a port after the last colon";
-    if (*end == '-' && listen)
-        last = strtol(end + 1, &end, 10);
-    else if (*end == '-')
+    if (colon[1 + digits] == '-' && !listen)
         return "a range of ports is for bind only: name the one to dial";
-    if (*end != '\0' || first < 1 || last > 65535 || first > last)
-        return "ports go from 1 to 65535";
-    return NULL;
+    return plan_read_ports(colon + 1, &first, &last)
+               ? NULL
+               : "ports go from 1 to 65535";
 }
 
 static const char *ipc_fault(const char *path)

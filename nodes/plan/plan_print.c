@@ -131,8 +131,8 @@ static void print_service(const struct plan *plan)
     const struct fsm_options *fsm = &service->fsm;
     printf("\n");
     print_works(plan);
-    printf(
-        "replay: %s, up to %lld samples%s; data and policies: %s\n",
+    output_print(
+        stdout, "replay: %s, up to %lld samples%s; data and policies: %s\n",
         plan_replay_name(plan), (long long)kept,
         (uint64_t)kept < fsm->replay.capacity ? ", all that data.max_mib takes"
                                               : "",
@@ -173,9 +173,9 @@ static int print_leases(const struct plan *plan)
     struct plan_lease_place place;
     const int status = plan_lease_place(plan, &place);
     if (status == LS_OK)
-        printf("\nids are given out by node %u at %s\n",
-               (unsigned)plan->nodes[plan_lease_giver(plan)].id,
-               place.advertise);
+        output_print(stdout, "\nids are given out by node %u at %s\n",
+                     (unsigned)plan->nodes[plan_lease_giver(plan)].id,
+                     place.advertise);
     return status;
 }
 

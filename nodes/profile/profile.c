@@ -75,7 +75,7 @@ size_t profile_name(const struct profile *profile, const char *text)
 static int add_name(struct profile *profile, const char *text, uint16_t *out)
 {
     const size_t at = profile_name(profile, text);
-    if (at > UINT16_MAX)
+    if (at >= UINT16_MAX) /* PROFILE_NO_STEP */
         return ls_error(LS_ELIMIT, "more than %d names in a run", UINT16_MAX);
     if (at == profile->n_names) {
         char **const names =
@@ -301,6 +301,8 @@ int profile_make(struct profile *out, struct ls_trace_file *files, size_t n)
 {
     struct profile made = {.n_nodes = n};
     int status = LS_OK;
+    if (n == 0)
+        return ls_error(LS_ENOENT, "no recordings");
     made.nodes = calloc(n, sizeof *made.nodes);
     for (size_t i = 0; i < n; i++) {
         if (made.nodes != NULL)
@@ -310,7 +312,7 @@ int profile_make(struct profile *out, struct ls_trace_file *files, size_t n)
         files[i] = (struct ls_trace_file){.n_names = 0};
     }
     if (made.nodes == NULL)
-        return ls_error(n == 0 ? LS_ENOENT : LS_ENOMEM, "no recordings");
+        return ls_error(LS_ENOMEM, "%zu recordings", n);
     qsort(made.nodes, n, sizeof *made.nodes, compare_nodes);
     status = check_nodes(&made);
     for (size_t i = 0; i < n && status == LS_OK; i++) {
@@ -382,15 +384,15 @@ static int note_file(void *self, const char *name)
     const size_t suffix = strlen(PROFILE_SUFFIX);
     if (length < suffix || strcmp(name + length - suffix, PROFILE_SUFFIX) != 0)
         return LS_OK;
-    const int n = snprintf(path, sizeof path, "%s/%s", reading->folder, name);
-    if (n < 0 || (size_t)n >= sizeof path)
-        return ls_error(LS_ELIMIT, "%s has too long a name", reading->folder);
+    int status = ls_file_path(path, sizeof path, reading->folder, name);
+    if (status != LS_OK)
+        return status;
     struct ls_trace_file *const files =
         realloc(reading->files, (reading->n + 1) * sizeof *files);
     if (files == NULL)
         return ls_error(LS_ENOMEM, "no memory for recordings");
     reading->files = files;
-    const int status = read_one(&files[reading->n], path, name);
+    status = read_one(&files[reading->n], path, name);
     reading->n += status == LS_OK;
     return status;
 }

@@ -21,11 +21,15 @@
 
 enum { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_INSTANT = 3, SEQUENCE = 1 };
 
-/* A message that is being written; the bytes of its fields. */
+/* A message that is being written: the bytes of its fields. An event has room
+ * for an arrow to each node of the largest job. Begun by n = 0: so many bytes
+ * are not cleared for each. */
 struct message {
-    unsigned char bytes[1024];
     size_t n;
+    unsigned char bytes[16384];
 };
+
+#define AROUND 64 /* bytes of what an event is put into */
 
 static void put_varint(struct message *to, uint64_t value)
 {
@@ -60,7 +64,7 @@ static void put_text(struct message *to, unsigned field, const char *text)
 
 static void put_fixed64(struct message *to, unsigned field, uint64_t value)
 {
-    if (sizeof to->bytes - to->n < 20)
+    if (sizeof to->bytes - to->n < 20 + AROUND)
         return;
     put_varint(to, field << 3 | 1);
     for (int i = 0; i < 8; i++)
@@ -69,7 +73,8 @@ static void put_fixed64(struct message *to, unsigned field, uint64_t value)
 
 static void add_packet(struct buffer *to, const struct message *packet)
 {
-    struct message head = {.n = 0};
+    struct message head;
+    head.n = 0;
     put_varint(&head, 1 << 3 | 2);
     put_varint(&head, packet->n);
     buffer_add(to, head.bytes, head.n);
@@ -85,8 +90,9 @@ static void add_process(struct buffer *to, const struct profile *profile,
                         size_t node)
 {
     const struct ls_trace_file *const file = &profile->nodes[node].file;
-    struct message process = {.n = 0}, track = {.n = 0}, packet = {.n = 0};
+    struct message process, track, packet;
     char name[96];
+    process.n = track.n = packet.n = 0;
     (void)snprintf(name, sizeof name, "%s %" PRIu32, file->role, file->node);
     put_number(&process, 1, node + 1);
     put_text(&process, 6, name);
@@ -100,7 +106,8 @@ static void add_process(struct buffer *to, const struct profile *profile,
 static void add_thread(struct buffer *to, const struct profile *profile,
                        size_t node, uint16_t thread)
 {
-    struct message one = {.n = 0}, track = {.n = 0}, packet = {.n = 0};
+    struct message one, track, packet;
+    one.n = track.n = packet.n = 0;
     put_number(&one, 1, node + 1);
     put_number(&one, 2, (node + 1) * 1000 + thread);
     put_text(&one, 5, profile->names[thread]);
@@ -138,22 +145,23 @@ static size_t find_arrow(const struct arrow *arrows, size_t n, const void *of,
     return low;
 }
 
-static void add_event(struct writer *self, int64_t at, struct message *event)
+static void add_event(struct writer *self, int64_t at,
+                      const struct message *event)
 {
-    struct message packet = {.n = 0};
+    struct message packet;
+    packet.n = 0;
     put_number(&packet, 8, (uint64_t)(at - self->begin));
     put_number(&packet, 10, SEQUENCE);
     put_bytes(&packet, 11, event->bytes, event->n);
     add_packet(&self->file, &packet);
 }
 
-static struct message event_of(const struct writer *self,
-                               const struct slice *slice, uint64_t type)
+static void begin_event(struct message *event, const struct writer *self,
+                        const struct slice *slice, uint64_t type)
 {
-    struct message event = {.n = 0};
-    put_number(&event, 9, type);
-    put_number(&event, 11, track_of(self->node, slice->thread));
-    return event;
+    event->n = 0;
+    put_number(event, 9, type);
+    put_number(event, 11, track_of(self->node, slice->thread));
 }
 
 static void put_flows(const struct writer *self, struct message *event,
@@ -169,7 +177,8 @@ static void put_flows(const struct writer *self, struct message *event,
 static void add_begin(struct writer *self, const struct slice *slice)
 {
     const struct profile *const profile = self->graph->profile;
-    struct message event = event_of(self, slice, TYPE_BEGIN);
+    struct message event;
+    begin_event(&event, self, slice, TYPE_BEGIN);
     put_text(&event, 22, slice_kinds[slice->kind]);
     put_text(&event, 23,
              slice->kind == SLICE_ITERATION ? "iteration"
@@ -182,8 +191,9 @@ static void add_begin(struct writer *self, const struct slice *slice)
 
 static void add_end(struct writer *self, const struct slice *slice)
 {
+    struct message event;
     if (slice->kind == SLICE_WAIT) {
-        struct message event = event_of(self, slice, TYPE_INSTANT);
+        begin_event(&event, self, slice, TYPE_INSTANT);
         const size_t was = event.n;
         put_flows(self, &event, slice->of, true);
         if (event.n > was) { /* an arrow leads here */
@@ -192,7 +202,7 @@ static void add_end(struct writer *self, const struct slice *slice)
             add_event(self, slice->end, &event);
         }
     }
-    struct message event = event_of(self, slice, TYPE_END);
+    begin_event(&event, self, slice, TYPE_END);
     add_event(self, slice->end, &event);
 }
 

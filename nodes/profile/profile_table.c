@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A share of a wait that is smaller is nobody's: where all wait for all, who is
+ * to blame has as many answers as there are ways through them. */
+#define SHARE_LEAST 1e-3
+
 struct maker {
     const struct profile_graph *graph;
     struct profile_table *table;
@@ -69,7 +73,7 @@ static void blame_wait(struct maker *self, const struct profile_wait *wait,
         &self->graph->awaited[wait->first];
     int64_t at = begin, before = wait->begin;
     double error = wait->error;
-    if (self->depth > self->graph->profile->n_nodes) {
+    if (self->depth > self->graph->profile->n_nodes || weight < SHARE_LEAST) {
         self->table->undecided_ns += weight * (double)(end - begin);
         return;
     }

@@ -12,12 +12,7 @@
 
 static int make_path(char path[LS_PATH_MAX], const struct plan *plan)
 {
-    const int n =
-        snprintf(path, LS_PATH_MAX, "%s/" RUN_FAILURE_NAME, plan->folder);
-    return n >= 0 && n < LS_PATH_MAX
-               ? LS_OK
-               : ls_error(LS_ELIMIT, "the folder %.80s… has too long a name",
-                          plan->folder);
+    return ls_file_path(path, LS_PATH_MAX, plan->folder, RUN_FAILURE_NAME);
 }
 
 static bool has_folder(const struct plan *plan)

@@ -15,12 +15,7 @@
 
 static int make_path(char path[REPORT_PATH_MAX], const struct plan *plan)
 {
-    const int n =
-        snprintf(path, REPORT_PATH_MAX, "%s/" RUN_FILE_NAME, plan->folder);
-    return n >= 0 && n < REPORT_PATH_MAX
-               ? LS_OK
-               : ls_error(LS_ELIMIT, "the folder %.80s… has too long a name",
-                          plan->folder);
+    return ls_file_path(path, REPORT_PATH_MAX, plan->folder, RUN_FILE_NAME);
 }
 
 /* A text in double quotes, as YAML has it. */

@@ -16,7 +16,8 @@
 #define FORMAT     "lockstep run 1"
 #define GOES_ON    "goes on\n"
 #define DONE       "ended\n"
-#define RECORD_MAX 4096
+#define BEGIN_MAX  512       /* of a record, as it is made */
+#define RECORD_MAX (1 << 20) /* with a line for each life */
 #define NUMBER_MAX 999999999u
 /* What no job learns, as its hash says: in the record of a run aside. */
 #define NOT_LEARNING UINT64_C(0)
@@ -34,13 +35,11 @@ struct record {
     size_t size; /* what stands behind it was never finished */
 };
 
+/* With room for what is put behind it: a record, a file that takes its place.
+ */
 static int join(char out[LS_PATH_MAX], const char *folder, const char *name)
 {
-    const int n = snprintf(out, LS_PATH_MAX, "%s/%s", folder, name);
-    return n >= 0 && n < LS_PATH_MAX - 64
-               ? LS_OK
-               : ls_error(LS_ELIMIT, "the folder %.80s… has too long a name",
-                          folder);
+    return ls_file_path(out, LS_PATH_MAX - 64, folder, name);
 }
 
 static int record_path(char out[LS_PATH_MAX], const char *folder,
@@ -106,11 +105,16 @@ static int read_record(const char *path, struct record *out)
         return no_record(path);
     if (status != LS_OK)
         return status;
-    char text[RECORD_MAX + 1];
-    memcpy(text, data, size);
-    text[size] = '\0';
+    char *text = calloc(1, size + 1);
+    if (text == NULL)
+        status = ls_error(LS_ENOMEM, "reading %s", path);
+    else if (size > 0)
+        memcpy(text, data, size);
     free(data);
-    return parse(text, path, out);
+    if (status == LS_OK)
+        status = parse(text, path, out);
+    free(text);
+    return status;
 }
 
 /* A line more, on disk when it returns. */
@@ -204,9 +208,9 @@ int run_folder_look(struct run_folder_look *out, const char *path)
     if (size < sizeof out->path)
         memcpy(out->path, real, size + 1);
     free(real);
-    char *slash = strrchr(out->path, '/');
-    if (size >= sizeof out->path || slash == NULL)
+    if (size >= sizeof out->path)
         return ls_error(LS_ELIMIT, "%.80s… has too long a name", path);
+    const char *slash = strrchr(out->path, '/'); /* it is absolute */
     (void)snprintf(file, sizeof file, "%s/" RUN_FOLDER_RECORD, out->path);
     if (!ls_file_exists(file))
         return ls_error(LS_ENOENT,
@@ -274,7 +278,7 @@ static void point(const char *out, const char *name)
 static int write_record(struct run_folder *folder,
                         const struct run_folder_options *options)
 {
-    char text[RECORD_MAX], path[LS_PATH_MAX];
+    char text[BEGIN_MAX], path[LS_PATH_MAX];
     const uint64_t token = ls_entropy(ls_runtime_current());
     (void)snprintf(folder->token, sizeof folder->token, "%08" PRIx32,
                    (uint32_t)token);

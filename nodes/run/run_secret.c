@@ -17,11 +17,7 @@
 
 int run_secret_path(const struct plan *plan, char *out, size_t size)
 {
-    const int n = snprintf(out, size, "%s/" RUN_SECRET_NAME, plan->folder);
-    return n >= 0 && (size_t)n < size
-               ? LS_OK
-               : ls_error(LS_ELIMIT, "the folder %.80s… has too long a name",
-                          plan->folder);
+    return ls_file_path(out, size, plan->folder, RUN_SECRET_NAME);
 }
 
 /* The compiler may leave out what it takes for a useless memset(). */

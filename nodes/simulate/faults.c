@@ -190,8 +190,7 @@ static enum fault_kind read_kind(ls_config_section *item)
     return found;
 }
 
-/* What ends a fault of a given length. */
-static enum fault_kind end_of(enum fault_kind kind)
+enum fault_kind faults_end_of(enum fault_kind kind)
 {
     switch (kind) {
     case FAULT_CUT:
@@ -234,7 +233,7 @@ static void read_item(struct faults *out, ls_config_section *item,
                       (double)LS_NS_PER_MS);
     }
     struct fault end = fault;
-    end.kind = end_of(fault.kind);
+    end.kind = faults_end_of(fault.kind);
     end.path = out->path;
     if (fault.kind == FAULT_N_KINDS)
         return;

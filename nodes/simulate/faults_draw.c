@@ -135,27 +135,9 @@ static bool covers(uint32_t wide, uint32_t narrow)
 bool faults_is_undone(const struct fault *list, size_t n, size_t i)
 {
     const struct fault *fault = &list[i];
-    enum fault_kind wanted;
-    switch (fault->kind) {
-    case FAULT_CUT:
-        wanted = FAULT_HEAL;
-        break;
-    case FAULT_PAUSE:
-        wanted = FAULT_RESUME;
-        break;
-    case FAULT_KILL:
-    case FAULT_POWER:
-        wanted = FAULT_RESTART;
-        break;
-    case FAULT_FULL:
-        wanted = FAULT_ROOM;
-        break;
-    case FAULT_SHAPE:
-        wanted = FAULT_SHAPE;
-        break;
-    default:
+    const enum fault_kind wanted = faults_end_of(fault->kind);
+    if (wanted == FAULT_N_KINDS)
         return true;
-    }
     const bool is_link = fault->kind < FAULT_PAUSE;
     for (size_t k = i + 1; k < n; k++) {
         const struct fault *later = &list[k];

@@ -43,12 +43,7 @@ static bool is_broken(struct search *search, const struct faults *faults)
 
 static bool ends(const struct fault *end, const struct fault *fault)
 {
-    static const enum fault_kind by[FAULT_N_KINDS] = {
-        [FAULT_CUT] = FAULT_HEAL,
-        [FAULT_PAUSE] = FAULT_RESUME,
-        [FAULT_KILL] = FAULT_RESTART,
-    };
-    return by[fault->kind] != FAULT_CUT && end->kind == by[fault->kind] &&
+    return end->kind == faults_end_of(fault->kind) &&
            end->from == fault->from && end->to == fault->to &&
            end->both == fault->both;
 }
@@ -60,7 +55,8 @@ static void find_pairs(struct search *search)
     for (size_t i = 0; i < now->n_script; i++)
         search->pairs[i] = i;
     for (size_t i = 0; i < now->n_script; i++) {
-        for (size_t k = i + 1; k < now->n_script; k++) {
+        for (size_t k = i + 1; k < now->n_script && search->pairs[i] == i;
+             k++) {
             if (search->pairs[k] != k ||
                 !ends(&now->script[k], &now->script[i]))
                 continue;

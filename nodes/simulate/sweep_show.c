@@ -22,7 +22,7 @@ static void print_network(const struct ls_network_stats *network)
 
 static void print_faults(const uint64_t *injected)
 {
-    char text[256] = "none";
+    char text[FAULT_N_KINDS * 40] = "none";
     size_t used = 0;
     for (size_t i = 0; i < FAULT_N_KINDS; i++) {
         if (injected[i] > 0)

@@ -232,6 +232,17 @@ static int check_header(const unsigned char *data, size_t size)
     return LS_OK;
 }
 
+/* Texts may be missing, as that of the seed. */
+static int check_about(const struct tape_about *about)
+{
+    if (about->config == NULL || about->text == NULL)
+        return ls_error(LS_EPROTO, "it has no configuration");
+    for (size_t i = 0; i < about->n_sets; i++)
+        if (about->sets[i].path == NULL || about->sets[i].value == NULL)
+            return ls_error(LS_EPROTO, "override %zu has no text", i);
+    return LS_OK;
+}
+
 /* data: moved. */
 static int decode(struct tape **out, const char *name, void *data, size_t size)
 {
@@ -250,9 +261,8 @@ static int decode(struct tape **out, const char *name, void *data, size_t size)
     if (status == LS_OK)
         status = ls_record_decode(&tape_about_record, &self->about,
                                   self->data + TAPE_HEADER, map, &limits);
-    if (status == LS_OK &&
-        (self->about.config == NULL || self->about.text == NULL))
-        status = ls_error(LS_EPROTO, "it has no configuration");
+    if (status == LS_OK)
+        status = check_about(&self->about);
     if (status == LS_OK)
         status = read_nodes(self, TAPE_HEADER + map, size);
     if (status != LS_OK) {

@@ -11,8 +11,9 @@
 #include "tape_format.h"
 
 /* Beside the parts. */
-#define OTHER_MAX (LS_PATH_MAX + 8)
-#define HEAD      ".head" /* what is known of the run, while it is recorded */
+#define OTHER_MAX  (LS_PATH_MAX + 8)
+#define HEAD       ".head" /* what is known of the run, while it is recorded */
+#define UNFINISHED ".part" /* a recording that is being written */
 
 static const char *beside(char other[OTHER_MAX], const char *path,
                           const char *ending)
@@ -131,7 +132,7 @@ static int write_file(struct sink *to, const char *path, const char *file,
                       struct tape_about *about, ls_writer *writer)
 {
     char temporary[OTHER_MAX];
-    int status = ls_file_open(&to->file, beside(temporary, path, ".part"),
+    int status = ls_file_open(&to->file, beside(temporary, path, UNFINISHED),
                               LS_FILE_WRITE | LS_FILE_CREATE | LS_FILE_EMPTY);
     if (status != LS_OK)
         return status;
@@ -150,15 +151,38 @@ static int write_file(struct sink *to, const char *path, const char *file,
     return LS_OK;
 }
 
-static int check_replaced(ls_file *file, const char *path)
+/* Of the first bytes of a file, at most as many as a record's head: */
+typedef bool looks(const unsigned char *begin, size_t size);
+
+static bool looks_recorded(const unsigned char *begin, size_t size)
 {
-    char begin[TAPE_MAGIC_SIZE] = "";
+    return size >= TAPE_MAGIC_SIZE &&
+           memcmp(begin, TAPE_MAGIC, TAPE_MAGIC_SIZE) == 0;
+}
+
+/* The header is written last. */
+static bool looks_unfinished(const unsigned char *begin, size_t size)
+{
+    static const unsigned char hole[TAPE_HEAD];
+    return memcmp(begin, hole, size) == 0 || looks_recorded(begin, size);
+}
+
+static bool looks_of_node(const unsigned char *begin, size_t size)
+{
+    return begin[0] >= TAPE_EMITS && begin[0] <= TAPE_END &&
+           (size == 1 || begin[1] == 0);
+}
+
+static int check_replaced(ls_file *file, const char *path, looks *ours)
+{
+    unsigned char begin[TAPE_HEAD];
     uint64_t size = 0;
     int status = ls_file_size(file, &size);
-    if (status == LS_OK && size >= sizeof begin)
-        status = ls_file_read_at(file, begin, sizeof begin, 0);
-    if (status != LS_OK || size == 0 ||
-        memcmp(begin, TAPE_MAGIC, sizeof begin) == 0)
+    if (status != LS_OK || size == 0)
+        return status;
+    size = size < sizeof begin ? size : sizeof begin;
+    status = ls_file_read_at(file, begin, (size_t)size, 0);
+    if (status != LS_OK || ours(begin, (size_t)size))
         return status;
     return ls_error(LS_EEXIST,
                     "%s exists, and is not a recording: name another file",
@@ -170,7 +194,7 @@ int tape_claim(ls_file **out, const char *path)
     ls_file *file = NULL;
     int status = ls_file_open(&file, path, LS_FILE_WRITE | LS_FILE_CREATE);
     if (status == LS_OK)
-        status = check_replaced(file, path);
+        status = check_replaced(file, path, looks_recorded);
     if (status == LS_OK && (status = ls_file_lock(file, false)) == LS_EAGAIN)
         status = ls_error(LS_EAGAIN,
                           "%s: another run is being recorded there: wait for "
@@ -201,22 +225,48 @@ static int write_tape(const char *path, const char *file,
     return status;
 }
 
-static int check_head(const char *head)
+/* What may be there before a run: nothing, or what an earlier one has left. */
+static int check_left(const char *path, looks *ours)
 {
     ls_file *file = NULL;
-    int status = ls_file_open(&file, head, 0);
+    int status = ls_file_open(&file, path, 0);
     if (status == LS_OK)
-        status = check_replaced(file, head);
+        status = check_replaced(file, path, ours);
     (void)ls_file_close(&file); /* nothing was written */
     return status == LS_ENOENT ? LS_OK : status;
+}
+
+static int check_beside(const char *path, const struct tape_about *about)
+{
+    char other[OTHER_MAX];
+    int status = check_left(beside(other, path, HEAD), looks_recorded);
+    if (status == LS_OK)
+        status = check_left(beside(other, path, UNFINISHED), looks_unfinished);
+    for (size_t i = 0; i < about->n_nodes && status == LS_OK; i++) {
+        status = tape_part_path(other, path, about->nodes[i].id);
+        if (status == LS_OK)
+            status = check_left(other, looks_of_node);
+    }
+    return status;
+}
+
+/* The earlier run may have had other nodes. */
+static void clean_left(const char *path, const char *head)
+{
+    struct tape *left;
+    if (tape_open(&left, head) != LS_OK)
+        return;
+    tape_clean(path, tape_about(left));
+    tape_close(&left);
 }
 
 int tape_begin(const char *path, struct tape_about *about)
 {
     char head[OTHER_MAX];
-    const int status = check_head(beside(head, path, HEAD));
+    const int status = check_beside(path, about);
     if (status != LS_OK)
         return status;
+    clean_left(path, beside(head, path, HEAD));
     tape_clean(path, about);
     return write_tape(path, head, about);
 }

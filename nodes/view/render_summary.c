@@ -46,9 +46,10 @@ static void print_bytes(char *text, size_t size, int64_t bytes)
         (void)snprintf(text, size, "%.1f MB", (double)bytes / 1e6);
 }
 
+/* A line has room for the longest ids and figures. */
 static void print_memory(const render *self, int64_t peak_kib)
 {
-    char text[256];
+    char text[NODES_IN_A_LINE * 40];
     size_t used = 0;
     const size_t n = self->plan->n_nodes;
     const bool threads = self->nodes[self->lead].pid == 0;
@@ -154,7 +155,7 @@ static void print_replay(const struct report *lead)
         {"pushed out for want of coordinator.data.max_mib", lead->pushed_out},
         {"lost with their node", lead->evicted_lost},
         {"too late for their work", lead->late_samples}};
-    char text[240] = "";
+    char text[320] = "";
     size_t used = 0;
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
         if (figures[i].n > 0)

@@ -121,7 +121,7 @@ static int write_outcome(struct training *training,
     ls_writer_clear(training->out);
     int status = ops->save(training->agent->policy, training->out);
     if (status == LS_OK)
-        status = agent_take_written(training->out, &out->policy);
+        status = ls_bytes_set_written(&out->policy, training->out);
     ls_bytes_clear(&out->rest);
     if (status != LS_OK || (training->ahead == 0 && !training->is_shared &&
                             !is_judged(training, note->train_iter)))
@@ -130,11 +130,10 @@ static int write_outcome(struct training *training,
     status = training->ahead > 0
                  ? weights_write(training->agent, note, true, training->out)
                  : agent_write_training(training->agent, training->out);
-    return status == LS_OK
-               ? agent_take_written(training->out, training->ahead > 0
-                                                       ? &out->file
-                                                       : &out->rest)
-               : status;
+    return status == LS_OK ? ls_bytes_set_written(
+                                 training->ahead > 0 ? &out->file : &out->rest,
+                                 training->out)
+                           : status;
 }
 
 static int apply(void *self, unsigned pass, ls_learner_info *info)
@@ -405,7 +404,7 @@ int training_write(struct training *training, const struct weights_note *note,
     ls_writer *writer = training->agent->writer; /* ours holds what is said */
     ls_writer_clear(writer);
     const int status = weights_write(training->agent, note, true, writer);
-    return status == LS_OK ? agent_take_written(writer, out) : status;
+    return status == LS_OK ? ls_bytes_set_written(out, writer) : status;
 }
 
 /* ---- batches under way ------------------------------------------------- */
@@ -434,7 +433,7 @@ int training_write_batches(struct training *training, struct ls_bytes *out)
             ls_write_binary(writer, brought->items.items[k].data,
                             brought->items.items[k].size);
     }
-    return agent_take_written(writer, out);
+    return ls_bytes_set_written(out, writer);
 }
 
 static int take_batch(struct training *training, const ls_value *in,

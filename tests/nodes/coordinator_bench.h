@@ -86,9 +86,11 @@ static int part_collect(void *self, int64_t unroll_len, int64_t parts,
 {
     (void)more;
     (void)self;
-    (void)parts;
     *what = (struct collected){.steps = unroll_len, .episodes = 1};
-    return collected_set(out, "data", 4);
+    const int status = collected_room(out, (size_t)parts * 4);
+    for (int64_t i = 0; i < parts && status == LS_OK; i++)
+        memcpy((char *)out->bytes + 4 * i, "data", 4);
+    return status;
 }
 
 static int part_evaluate(void *self, double *episode_return, int64_t *steps)

@@ -36,6 +36,7 @@ struct hand {
     struct hand_call calls[HAND_CALLS];
     int n_done, n_drops, n_infos;
     int done_status;
+    int keeps; /* how keeping a policy ends */
     char done_text[512], done_name[64], warning[1024];
     double evaluated;
     char dropped[1024]; /* names, each with a space before and after */
@@ -152,7 +153,8 @@ static inline void hand_take(struct hand *hand)
         }
         if (action.kind == FSM_SNAPSHOT)
             assert_int_equal(
-                fsm_snapshot_done(hand->fsm, hand->now, name, LS_OK), LS_OK);
+                fsm_snapshot_done(hand->fsm, hand->now, name, hand->keeps),
+                LS_OK);
     }
 }
 

@@ -104,7 +104,9 @@ static void take(struct world *world, struct world_member *member,
             world->version = world->iter = 0;
         member->progress = world->iter;
     } else {
-        member->goal = member->eval ? 2 : collector.samples;
+        member->goal = member->eval             ? 2
+                       : collector.samples != 0 ? collector.samples
+                                                : INT64_MAX; /* never */
     }
     member->holds = true;
     note_begun(world, &member->key);

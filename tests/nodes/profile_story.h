@@ -13,12 +13,12 @@
 
 #define STORY_MS INT64_C(1000000)
 
-enum { STORY_NODES = 5, STORY_RECORDS = 100000 };
+enum { STORY_NODES = 5, STORY_MOST = 16, STORY_RECORDS = 100000 };
 
 struct story {
-    struct ls_trace_file files[STORY_NODES];
-    double offsets[STORY_NODES], drifts[STORY_NODES]; /* of the clocks */
-    uint64_t sent[STORY_NODES];
+    struct ls_trace_file files[STORY_MOST];
+    double offsets[STORY_MOST], drifts[STORY_MOST]; /* of the clocks */
+    uint64_t sent[STORY_MOST];
     struct ls_rng rng;
     size_t n;
 };

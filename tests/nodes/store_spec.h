@@ -99,6 +99,16 @@ static inline int spec_put_ranked(struct store *store, const char *name,
                                                 .rank = rank});
 }
 
+static inline void spec_drops_the_highest_rank(void **state)
+{
+    struct store_pair *pair = *state;
+    spec_ok(spec_put_ranked(pair->here, "highest", "one", UINT64_MAX));
+    spec_ok(spec_put_ranked(pair->there, "highest", "again", UINT64_MAX));
+    spec_has_text(pair->here, "highest", "again");
+    spec_ok(store_drop(pair->here, "highest", 0));
+    spec_lacks(pair->there, "highest");
+}
+
 static inline void spec_keeps_the_higher_rank(void **state)
 {
     struct store_pair *pair = *state;
@@ -339,6 +349,7 @@ static inline void spec_gives_no_mixture(void **state)
 #define STORE_SPEC(set_up, tear_down)                                          \
     TEST_OF(spec_gives_what_was_put, set_up, tear_down)                        \
     TEST_OF(spec_replaces, set_up, tear_down)                                  \
+    TEST_OF(spec_drops_the_highest_rank, set_up, tear_down)                    \
     TEST_OF(spec_keeps_the_higher_rank, set_up, tear_down)                     \
     TEST_OF(spec_gives_several_or_none, set_up, tear_down)                     \
     TEST_OF(spec_gives_as_many_as_may_be_asked_for, set_up, tear_down)         \

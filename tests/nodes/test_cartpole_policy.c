@@ -213,6 +213,40 @@ TEST(load_refuses_what_are_no_weights)
     close_policy(&policy);
 }
 
+static int load_numbers(struct ppo *policy, const uint64_t *numbers)
+{
+    const struct ls_state_part *part = &ppo_parts[2];
+    ls_writer *writer = NULL;
+    ls_document *document = NULL;
+    const void *data = NULL;
+    size_t size = 0;
+    assert_string_equal(part->name, "generator");
+    assert_ok(ls_writer_create(&writer));
+    ls_write_array(writer, 4);
+    for (int i = 0; i < 4; i++)
+        ls_write_uint(writer, numbers[i]);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_ok(ls_document_read(&document, data, size, NULL));
+    const int err = part->load(policy, ls_document_root(document));
+    ls_document_destroy(&document);
+    ls_writer_destroy(&writer);
+    return err;
+}
+
+/* It would draw 0 for ever, and a shuffle waits for something else. */
+TEST(load_refuses_a_generator_of_zeros)
+{
+    struct ppo policy;
+    const uint64_t zeros[4] = {0}, numbers[4] = {0, 0, 0, 1};
+    open_policy(&policy, "policy: {}", 71);
+    const struct ls_rng before = policy.rng;
+    assert_fails(load_numbers(&policy, zeros), LS_EPROTO);
+    assert_memory_equal(&policy.rng, &before, sizeof before);
+    assert_ok(load_numbers(&policy, numbers));
+    assert_memory_equal(policy.rng.state, numbers, sizeof numbers);
+    close_policy(&policy);
+}
+
 /* ---- learning ---- */
 
 enum { n_trajectories = 6, n_steps = 128 };

@@ -159,6 +159,62 @@ TEST(the_next_coordinator_takes_the_work_over)
     collector_stop(bench);
 }
 
+static ls_call *begin_ask_of_one(struct collector_bench *bench, ls_rpc *calls,
+                                 struct work_key key)
+{
+    const struct collector_ask ask = {
+        .key = key, .policy_version = 3, .want = 1};
+    collector_ask_write(&ask, bench->bench->writer);
+    return begin_call(bench->bench, calls, CALL_COLLECTOR_DATA);
+}
+
+/* A work's coordinator is killed while what it asked for is being made, and the
+ * next one has asked for the same. lost: the call of the one that was killed.
+ */
+static ls_call *asked_by_the_next(struct collector_bench *bench, int64_t limit,
+                                  ls_call **lost)
+{
+    const struct collector_work work = work_of("c1", limit);
+    ls_rpc *calls = bench->bench->successor.calls;
+    gate_turn(&bench->toy.gate, true);
+    start(bench, &work);
+    *lost = begin_ask_of_one(bench, bench->bench->coordinator.calls, work.key);
+    gate_await(&bench->toy.gate, 1, 0);
+    bench_kill(&bench->bench->coordinator, LS_EHANDLER);
+    assert_ok(ls_rpc_connect(calls, MEMBER, 0, BENCH_MS));
+    ls_call *call = begin_ask_of_one(bench, calls, work.key);
+    /* Calls come in order: the one before was served. */
+    (void)resource_of(bench->bench, calls);
+    return call;
+}
+
+/* What was being made for the one before does not count. */
+TEST(the_next_coordinator_gets_as_many_as_it_wants)
+{
+    struct collector_bench *bench = collector_start(BENCH_MS);
+    ls_call *lost;
+    ls_call *call = asked_by_the_next(bench, 0, &lost);
+    gate_turn(&bench->toy.gate, false);
+    const struct sample sample = sample_of(call);
+    has_data(bench, &sample, "1/3");
+    assert_int_equal(figures_of(bench).dropped, 1);
+    ls_call_destroy(&lost);
+    collector_stop(bench);
+}
+
+/* And is told that it was the last one. */
+TEST(the_next_coordinator_is_told_that_all_was_made)
+{
+    struct collector_bench *bench = collector_start(BENCH_MS);
+    ls_call *lost;
+    ls_call *call = asked_by_the_next(bench, 1, &lost);
+    gate_turn(&bench->toy.gate, false);
+    const struct collector_data data = data_of(call);
+    assert_true(data.is_info && data.info.collector_done);
+    ls_call_destroy(&lost);
+    collector_stop(bench);
+}
+
 TEST(a_finished_task_ends_its_run)
 {
     struct collector_bench *bench = collector_start(0);

@@ -2,6 +2,7 @@
  * in one process. */
 #include "coordinator_bench.h"
 #include "file_bytes.h"
+#include "lockstep/journal.h"
 #include "state/folder_fixture.h"
 #include "test.h"
 
@@ -157,6 +158,60 @@ TEST_WITH(a_journal_that_is_none_is_an_error, folder_set_up, folder_tear_down)
     assert_fails(coordinator_create(&job->coordinator, &job->options),
                  LS_EPROTO);
     assert_null(job->coordinator);
+    job_destroy(job);
+}
+
+static int recall_record(void *machine, const struct ls_journal_record *record)
+{
+    return fsm_recall(machine, record->data, record->size);
+}
+
+/* What a later life would know of the buffer. */
+static struct replay_figures recalled(const struct job *job)
+{
+    fsm *machine;
+    ls_journal *journal;
+    struct fsm_figures figures;
+    assert_ok(fsm_create(&machine, &job->options.fsm, fsm_kinds));
+    assert_ok(ls_journal_open(
+        &journal, &(struct ls_journal_options){.path = job->options.journal,
+                                               .fn = recall_record,
+                                               .self = machine}));
+    fsm_figures(machine, &figures);
+    ls_journal_close(&journal);
+    fsm_destroy(&machine);
+    return figures.replay;
+}
+
+/* Each piece of data is a thousand samples, which are recorded in a row: the
+ * journal begins anew in the middle of them. */
+TEST_WITH(a_journal_that_begins_anew_counts_nothing_twice, folder_set_up,
+          folder_tear_down)
+{
+    const struct place *place = *state;
+    struct job *job = job_create();
+    struct fsm_options *options = &job->options.fsm;
+    job->options.journal = place->path;
+    options->keeps_samples = options->data_stays = true;
+    options->unroll_len = 4096;
+    options->split = 1024;
+    options->replay =
+        (struct replay_options){.capacity = 2048, .min_size_to_sample = 2048};
+    job_start(job);
+    toy_await(job->store, n_puts, 60);
+    struct part *part = &job->parts[PART_COORDINATOR];
+    ls_task_cancel(part->task, LS_ECANCELED, "killed");
+    part_ends(part, LS_ECANCELED);
+    struct fsm_figures figures;
+    coordinator_figures(job->coordinator, &figures);
+    part_destroy(part, LS_ECANCELED);
+    const struct replay_figures after = recalled(job);
+    assert_true(figures.replay.inserted > 17408);
+    assert_int_equal(after.inserted, figures.replay.inserted);
+    assert_int_equal(after.evicted_overflow, figures.replay.evicted_overflow);
+    assert_int_equal(after.evicted_lost, 0);
+    for (size_t i = PART_LEARNER; i < PARTS; i++)
+        part_kill(&job->parts[i]);
     job_destroy(job);
 }
 

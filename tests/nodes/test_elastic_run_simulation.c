@@ -217,7 +217,10 @@ struct pair {
     ls_thread *threads[2];
     elastic_run *elastic_run;
     ls_step_fn *step;
-    bool ends; /* the other is lost, and then this one told to end */
+    bool ends;       /* the other is lost, and then this one told to end */
+    int64_t goes_at; /* the other is lost once all are there; this one's run
+                      * begins then. 0: neither */
+    int64_t lost_at; /* when this one has noticed */
     int patience_ms, granted_ms; /* it is told to end soon, and may at once so
                                   * much later, if that is not 0 */
     int n_steps, status;
@@ -258,10 +261,21 @@ static void run_other(void *arg)
     assert_ok(ls_node_start(pair->nodes[1]));
 }
 
+static void note_loss(void *self, const struct ls_member *member)
+{
+    struct pair *pair = self;
+    if (member->state == LS_MEMBER_LOST)
+        pair->lost_at = ls_simulation_now(pair->simulation);
+}
+
 static void run_company(void *arg)
 {
     struct pair *pair = arg;
     assert_ok(ls_node_start(pair->nodes[0]));
+    if (pair->goes_at != 0) {
+        ls_network_kill(pair->network, pair->hosts[1]);
+        ls_rest_until(ls_host_runtime(pair->hosts[0]), pair->goes_at);
+    }
     pair->status = elastic_run_go(pair->elastic_run);
     pair->ended_at = ls_simulation_now(pair->simulation);
 }
@@ -276,6 +290,7 @@ static void live_as_pair(void *arg)
         &task, &(struct ls_task_options){.node = pair->nodes[0]}));
     assert_ok(ls_task_use_fn(task, pair->step, pair));
     assert_ok(elastic_run_create(&pair->elastic_run, &pair->plan, 0, task));
+    assert_ok(ls_node_on_member(pair->nodes[0], note_loss, pair));
     for (size_t i = 0; i < 2; i++)
         assert_ok(ls_thread_spawn(ls_host_runtime(pair->hosts[i]),
                                   &pair->threads[i], "node",
@@ -353,6 +368,24 @@ TEST(who_is_to_end_soon_can_be_ended_before)
     const int64_t at = TOLD_AT * LS_NS_PER_S + 300 * LS_NS_PER_MS;
     assert_int_equal(pair.status, LS_ECANCELED);
     assert_true(pair.ended_at >= at && pair.ended_at <= at + SOON_NS);
+}
+
+/* It is lost before the run begins, or while that looks who is there. No
+ * barrier would miss it. */
+TEST(who_is_lost_as_a_run_begins_is_missed)
+{
+    struct pair first = {.step = work_a_little, .goes_at = LS_NS_PER_S};
+    run_pair(&first);
+    assert_true(first.lost_at != 0 && first.lost_at < first.goes_at);
+    assert_int_equal(first.status, LS_ELOST);
+    assert_int_equal(first.n_steps, 0);
+    for (int i = -500; i < 50; i++) {
+        struct pair pair = {.step = work_a_little,
+                            .goes_at = first.lost_at + 10 * i};
+        run_pair(&pair);
+        assert_int_equal(pair.status, LS_ELOST);
+        assert_in_range(pair.n_steps, 0, 1);
+    }
 }
 
 /* As a barrier does whose members differ in who is there. */

@@ -238,6 +238,19 @@ TEST(failures_in_a_row_end_the_job)
     hand_close(hand);
 }
 
+/* Its member does not hold it: there is nothing to be closed there. */
+TEST(a_refused_turn_may_be_the_last_failure)
+{
+    options.max_failures = 1;
+    struct hand *hand = hand_running(&options);
+    hand_fail(hand, COLLECTOR, CALL_COLLECTOR_DATA, LS_CALL_START_FAILED,
+              LS_CALL_REFUSED);
+    hand_closed(hand, LEARNER, "learn_1", 1, 0);
+    assert_int_equal(hand->n_done, 1);
+    assert_int_equal(hand->done_status, LS_EHANDLER);
+    hand_close(hand);
+}
+
 TEST(who_is_busy_or_ends_has_not_failed)
 {
     options.max_failures = 2;
@@ -284,6 +297,84 @@ TEST(data_for_another_work_or_buffer_is_refused)
     hand_sample(hand, COLLECTOR, "collect_2", "d2"); /* one that is right */
     assert_int_equal(hand_figures(hand).samples, 1);
     assert_int_equal(hand_figures(hand).env_steps, 4);
+    hand_close(hand);
+}
+
+/* OTHER, of collect_3, has brought d1 to d3, which are in the buffer, and d4,
+ * which waits for its turn; COLLECTOR is asked for data as well. */
+static struct hand *four_brought(void)
+{
+    struct sample samples[4];
+    struct collector_data data = {.key = hand_key("collect_3", 1),
+                                  .buffer_id = "buffer_1",
+                                  .n = 4,
+                                  .samples = samples};
+    options.collector_works = 2;
+    options.replay.samples_per_insert = 1;
+    options.replay.error_buffer = 2;
+    struct hand *hand = hand_running(&options);
+    hand_join(hand, OTHER);
+    hand_started(hand, OTHER);
+    for (size_t i = 0; i < 4; i++) {
+        samples[i] = (struct sample){.buffer_id = "buffer_1",
+                                     .task_id = "collect_3",
+                                     .compressor = SAMPLE_PLAIN,
+                                     .unroll_len = 4,
+                                     .parts = 1,
+                                     .size = 100};
+        (void)snprintf(samples[i].data_id, sizeof samples[i].data_id, "d%zu",
+                       i + 1);
+    }
+    collector_data_write(&data, hand->writer);
+    hand_answer(hand, OTHER, CALL_COLLECTOR_DATA);
+    assert_int_equal(hand_figures(hand).samples, 3);
+    return hand;
+}
+
+TEST(who_is_refused_has_no_data_of_others_dropped)
+{
+    struct hand *hand = four_brought();
+    hand_sample(hand, COLLECTOR, "collect_99", "d2");
+    assert_int_equal(hand_figures(hand).refused_data, 1);
+    assert_null(strstr(hand->dropped, " d2 "));
+    hand_sample(hand, COLLECTOR, "collect_99", "d4");
+    assert_int_equal(hand_figures(hand).refused_data, 2);
+    assert_null(strstr(hand->dropped, " d4 "));
+    hand_close(hand);
+}
+
+TEST(who_is_late_has_no_data_of_others_dropped)
+{
+    struct hand *hand = four_brought();
+    hand_member(hand, COLLECTOR, 1, false);
+    hand_sample(hand, COLLECTOR, "collect_2", "d2");
+    assert_int_equal(hand_figures(hand).late_data, 1);
+    assert_null(strstr(hand->dropped, " d2 "));
+    hand_close(hand);
+}
+
+TEST(what_waits_and_is_given_up_may_be_data_of_others)
+{
+    struct hand *hand = four_brought();
+    hand_sample(hand, COLLECTOR, "collect_2", "d2");
+    assert_int_equal(hand_figures(hand).samples, 3);
+    hand_member(hand, COLLECTOR, 1, false);
+    assert_int_equal(hand_figures(hand).late_data, 1);
+    assert_null(strstr(hand->dropped, " d2 "));
+    hand_close(hand);
+}
+
+/* With the last of them. */
+TEST(what_waits_twice_is_dropped_once)
+{
+    struct hand *hand = four_brought();
+    hand_sample(hand, COLLECTOR, "collect_2", "d4");
+    hand_member(hand, COLLECTOR, 1, false);
+    assert_null(strstr(hand->dropped, " d4 "));
+    hand_member(hand, OTHER, 1, false);
+    const char *first = strstr(hand->dropped, " d4 ");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, " d4 "));
     hand_close(hand);
 }
 
@@ -418,14 +509,46 @@ TEST(the_next_attempt_is_told_what_was_committed)
     hand_close(hand);
 }
 
+/* What the open call for data tells a collector. */
+static struct collector_ask data_ask(struct hand *hand)
+{
+    const struct hand_call *call =
+        hand_expect(hand, COLLECTOR, CALL_COLLECTOR_DATA);
+    struct collector_ask ask;
+    assert_ok(collector_ask_read(&ask, call->data, call->size));
+    return ask;
+}
+
+/* And one more, when it has brought all: that answer is that it is done. */
+TEST(a_collector_is_asked_for_no_more_than_its_work_has)
+{
+    options.ahead = 2;
+    options.samples_per_work = 2;
+    options.replay.staleness_limit = 10;
+    struct hand *hand = hand_running(&options);
+    assert_int_equal(data_ask(hand).want, 2);
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    assert_int_equal(data_ask(hand).want, 1);
+    hand_sample(hand, COLLECTOR, "collect_2", "d2");
+    assert_int_equal(data_ask(hand).want, 1);
+    hand_close(hand);
+
+    options.samples_per_work = 0;
+    hand = hand_running(&options);
+    assert_int_equal(data_ask(hand).want, 3);
+    hand_close(hand);
+}
+
 /* Evaluations -------------------------------------------------------------- */
 
-/* A new policy is there, COLLECTOR is free: it evaluates. */
-static struct hand *evaluating(void)
+/* A new policy is there, COLLECTOR is free: it evaluates, if the policy is kept
+ * for it. */
+static struct hand *evaluating_if(int keeps)
 {
     options.stop_value = 100;
     options.eval_episodes = 2;
     struct hand *hand = hand_running(&options);
+    hand->keeps = keeps;
     hand_sample(hand, COLLECTOR, "collect_2", "d1");
     hand_learned(hand, LEARNER, 1, 1);
     const struct collector_data done = {.key = hand_key("collect_2", 1),
@@ -439,14 +562,14 @@ static struct hand *evaluating(void)
     return hand;
 }
 
-/* The version that the open call for data tells a collector. */
+static struct hand *evaluating(void)
+{
+    return evaluating_if(LS_OK);
+}
+
 static int64_t asked_version(struct hand *hand)
 {
-    const struct hand_call *call =
-        hand_expect(hand, COLLECTOR, CALL_COLLECTOR_DATA);
-    struct collector_ask ask;
-    assert_ok(collector_ask_read(&ask, call->data, call->size));
-    return ask.policy_version;
+    return data_ask(hand).policy_version;
 }
 
 TEST(a_collector_is_told_what_is_committed_an_evaluation_not)
@@ -488,6 +611,94 @@ TEST(an_evaluation_goes_first_and_has_its_own_policy)
     assert_int_equal(work.episodes, 2);
     assert_string_equal(work.policy_id, "policy_1@3");
     assert_true(work.cpu == 4 && work.gpu == 0.5);
+    hand_close(hand);
+}
+
+/* ---- where collector works never end ---- */
+
+/* Version 1 is committed, and is to be evaluated. */
+static void commit_one(struct hand *hand)
+{
+    hand_sample(hand, COLLECTOR, "collect_2", "d1");
+    hand_learned(hand, LEARNER, 1, 1);
+}
+
+static struct fsm_options endless(void)
+{
+    struct fsm_options endless = options;
+    endless.samples_per_work = 0;
+    endless.stop_value = 100;
+    endless.eval_episodes = 2;
+    return endless;
+}
+
+static void assert_gets(struct hand *hand, uint32_t member, const char *task_id)
+{
+    struct collector_work work;
+    const struct hand_call *start =
+        hand_expect(hand, member, CALL_COLLECTOR_START);
+    assert_ok(collector_work_read(&work, start->data, start->size));
+    assert_string_equal(work.key.task_id, task_id);
+}
+
+TEST(one_of_several_collectors_is_free_to_evaluate)
+{
+    const struct fsm_options how = endless();
+    struct hand *hand = hand_running(&how);
+    hand_join(hand, OTHER);
+    hand_expect_none(hand, OTHER, CALL_COLLECTOR_START);
+    commit_one(hand);
+    assert_gets(hand, OTHER, "evaluate_3");
+    hand_close(hand);
+}
+
+TEST(a_single_collector_collects_and_evaluates_in_turn)
+{
+    const struct fsm_options how = endless();
+    struct hand *hand = hand_running(&how);
+    commit_one(hand);
+    hand_fail(hand, COLLECTOR, CALL_COLLECTOR_DATA, LS_CALL_FAILED, 0);
+    hand_closed(hand, COLLECTOR, "collect_2", 1, NAN);
+    hand_resource(hand, COLLECTOR, "", 0);
+    assert_gets(hand, COLLECTOR, "evaluate_3");
+    evaluate(hand, 1);
+    hand_resource(hand, COLLECTOR, "", 0);
+    assert_gets(hand, COLLECTOR, "collect_4");
+    hand_close(hand);
+}
+
+TEST(who_collects_evaluates_when_the_free_one_is_lost)
+{
+    const struct fsm_options how = endless();
+    struct hand *hand = hand_running(&how);
+    hand_join(hand, OTHER);
+    commit_one(hand);
+    hand_member(hand, OTHER, 1, false);
+    hand_closed(hand, COLLECTOR, "collect_2", 1, NAN);
+    hand_resource(hand, COLLECTOR, "", 0);
+    assert_gets(hand, COLLECTOR, "evaluate_3");
+    hand_close(hand);
+}
+
+static bool is_closed_at(struct hand *hand, uint32_t member)
+{
+    return hand_find(hand, member, CALL_COLLECTOR_CLOSE) != NULL;
+}
+
+TEST(one_of_several_ends_its_work_and_only_for_an_evaluation)
+{
+    enum { THIRD = OTHER + 1 };
+    const struct fsm_options how = endless();
+    struct hand *hand = hand_running(&how);
+    hand_join(hand, OTHER);
+    hand_join(hand, THIRD);
+    const bool other = hand_find(hand, OTHER, CALL_COLLECTOR_START) != NULL;
+    const uint32_t second = other ? OTHER : THIRD, free = other ? THIRD : OTHER;
+    hand_started(hand, second);
+    hand_member(hand, free, 1, false);
+    assert_false(is_closed_at(hand, COLLECTOR) || is_closed_at(hand, second));
+    commit_one(hand);
+    assert_true(is_closed_at(hand, COLLECTOR) != is_closed_at(hand, second));
     hand_close(hand);
 }
 
@@ -631,5 +842,35 @@ TEST(an_evaluation_without_a_value_is_done_again)
     evaluate(hand, NAN);
     assert_int_equal(hand_figures(hand).evaluations, 0);
     assert_int_equal(hand_figures(hand).requeued, 1);
+    hand_close(hand);
+}
+
+/* And is held by nobody, so nobody is waited for. */
+TEST(one_that_never_has_a_value_ends_the_job)
+{
+    options.max_failures = 1;
+    struct hand *hand = evaluating();
+    evaluate(hand, NAN);
+    hand_fail(hand, LEARNER, CALL_LEARNER_DEMAND, LS_CALL_CANCELLED, 0);
+    hand_closed(hand, LEARNER, "learn_1", 1, 0);
+    assert_int_equal(hand->n_done, 1);
+    assert_int_equal(hand->done_status, LS_EHANDLER);
+    assert_non_null(strstr(hand->done_text, "it brings no value"));
+    hand_close(hand);
+}
+
+TEST(a_policy_that_is_never_kept_for_one_ends_the_job)
+{
+    options.max_failures = 2;
+    struct hand *hand = evaluating_if(LS_EIO);
+    assert_non_null(strstr(hand->warning, "the policy is not kept as"));
+    hand_wait(hand, 3 * LS_NS_PER_S);
+    hand_fail(hand, LEARNER, CALL_LEARNER_DEMAND, LS_CALL_CANCELLED, 0);
+    hand_closed(hand, LEARNER, "learn_1", 1, 0);
+    hand_fail(hand, COLLECTOR, CALL_COLLECTOR_START, LS_CALL_CANCELLED, 0);
+    hand_closed(hand, COLLECTOR, "collect_4", 1, NAN);
+    assert_int_equal(hand->n_done, 1);
+    assert_int_equal(hand->done_status, LS_EHANDLER);
+    assert_non_null(strstr(hand->done_text, "the policy is not kept as"));
     hand_close(hand);
 }

@@ -25,7 +25,7 @@ static void choose_options(struct world *world)
             i == 0 || (i > 1 && world_chance(world, 400));
     options->iterations = 1 + (int64_t)ls_rng_below(rng, 12);
     options->collector_works = ls_rng_below(rng, 4);
-    options->samples_per_work = 1 + (int64_t)ls_rng_below(rng, 8);
+    options->samples_per_work = (int64_t)ls_rng_below(rng, 9);
     options->batch_size = 1 + (int64_t)ls_rng_below(rng, 8);
     options->eval_interval = (int64_t)ls_rng_below(rng, 3) * 40 * LS_NS_PER_MS;
     options->collector_expiry =

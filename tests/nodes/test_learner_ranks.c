@@ -3,7 +3,7 @@
 #include "learner_bench.h"
 #include "test.h"
 
-enum { RANKS = 3, MASTER = 9 };
+enum { RANKS = 3, MASTER = 0 };
 
 /* As the toy of learner_bench.h, but that all learn from what all have. */
 struct rank {
@@ -66,6 +66,7 @@ static void make_node(struct bench_node *at, uint32_t id, unsigned round)
     options.attach = &to;
     options.n_attach = 1;
     options.id = id;
+    options.role = id == MASTER ? "coordinator" : "learner";
     options.world_size = options.world_max = RANKS + 1;
     options.start_timeout_ms = BENCH_MS;
     assert_ok(ls_node_create(&at->node, &options));
@@ -464,9 +465,22 @@ TEST(nobody_but_the_first_rank_is_joined)
 {
     struct ranks *all = open_ranks();
     const struct learner_work work = shared_work(1, 1, 2);
-    is_refused(ask_rank(all, MASTER, 2, &work), LS_CALL_REFUSED, "no rank");
     is_refused(ask_rank(all, 3, 2, &work), LS_CALL_REFUSED, "no rank");
     is_refused(ask_rank(all, 1, 3, &work), LS_CALL_REFUSED, "no rank");
+    close_ranks(all);
+}
+
+/* Whatever attempt it names, the next rank is joined. */
+TEST(who_is_no_learner_is_not_joined)
+{
+    struct ranks *all = open_ranks();
+    struct learner_work theirs = shared_work(1000000, 1, 2);
+    const struct learner_work work = shared_work(1, 1, 2);
+    theirs.ranks[0] = MASTER;
+    is_refused(ask_rank(all, MASTER, 2, &theirs), LS_CALL_REFUSED,
+               "node 0 is no learner");
+    give(all, 1, &work);
+    (void)step(all, 1, work.key);
     close_ranks(all);
 }
 

@@ -139,6 +139,12 @@ TEST(what_is_wrong_is_told_with_its_place)
         {FIVE "world: {ports: 9-8}\n", "job.yaml:6:", "range of ports"},
         {FIVE "world: {ports: 0-8}\n", "job.yaml:6:", "range of ports"},
         {FIVE "world: {ports: 1-65536}\n", "job.yaml:6:", "range of ports"},
+        {FIVE "world: {ports: +1-8}\n", "job.yaml:6:", "range of ports"},
+        {FIVE "world: {ports: 1-+8}\n", "job.yaml:6:", "range of ports"},
+        {FIVE "world: {ports: ' 1-8'}\n", "job.yaml:6:", "range of ports"},
+        {FIVE "world: {ports: 1-}\n", "job.yaml:6:", "range of ports"},
+        {FIVE "world: {ports: '4294967297'}\n",
+         "job.yaml:6:", "range of ports"},
         {FIVE "world: {heartbeat_ms: 1000, silence_ms: 1500}\n",
          "job.yaml:6:", "two heartbeats"},
         {FIVE "world: {dir: here}\n", "job.yaml:6:", "whole path"},
@@ -289,6 +295,12 @@ TEST(endpoints_are_checked)
     assert_node_problem("bind: 'tcp://127.0.0.1:x'", "a port");
     assert_node_problem("bind: 'tcp://127.0.0.1:70000'", "1 to 65535");
     assert_node_problem("bind: 'tcp://127.0.0.1:9-8'", "1 to 65535");
+    assert_node_problem("bind: 'tcp://127.0.0.1:+9'", "a port");
+    assert_node_problem("bind: 'tcp://127.0.0.1:8-+9'", "1 to 65535");
+    assert_node_problem("attach: 'tcp://127.0.0.1: 9'", "a port");
+    assert_node_problem("bind: 'tcp://[::1:21500'", "in brackets");
+    assert_node_problem("bind: 'tcp://[::1]x:21500'", "in brackets");
+    assert_node_problem("bind: 'tcp://127.0.0.1:0x5'", "1 to 65535");
     assert_node_problem("bind: 'ipc://'", "a name must follow");
     assert_node_problem("bind: 'ipc:///tmp/a b'", "no blanks");
     assert_node_problem("attach: 'ipc:///tmp/ü'", "nothing but ASCII");

@@ -70,6 +70,12 @@ TEST(a_node_that_the_first_has_not_heard_is_compared_by_another)
     profile_clear(&profile);
 }
 
+TEST(of_no_recordings_there_is_no_profile)
+{
+    struct profile profile;
+    assert_fails(profile_make(&profile, NULL, 0), LS_ENOENT);
+}
+
 TEST(a_node_that_nobody_has_heard_has_no_time)
 {
     struct story story;

@@ -185,6 +185,28 @@ TEST(who_waits_for_one_that_waits_waits_for_whom_it_waits)
     }
 }
 
+/* Each is in a barrier of its own for a second, to which all others come in the
+ * last millisecond. */
+TEST(all_may_wait_for_all)
+{
+    const int64_t end = 1000 * STORY_MS;
+    struct analysis self;
+    char name[16];
+    story_begin(&self.story, STORY_MOST, 0);
+    for (size_t i = 0; i < STORY_MOST; i++) {
+        story_add(&self.story, i, LS_TRACE_FORWARD, "step", 0, end, 0,
+                  LS_TRACE_NOBODY);
+        for (size_t j = 0; j < STORY_MOST; j++) {
+            (void)snprintf(name, sizeof name, "barrier %zu", j);
+            story_add(&self.story, i, LS_TRACE_BARRIER, name,
+                      i == j ? 0 : end - STORY_MS, end, 0, LS_TRACE_NOBODY);
+        }
+    }
+    analyse(&self);
+    near(1.0, self.table.undecided_ns / self.table.waited_ns, 0.02);
+    clear(&self);
+}
+
 TEST(a_step_as_fast_as_those_of_the_others)
 {
     static const int64_t works[2][STORY_NODES] = {

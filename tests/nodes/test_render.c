@@ -3,6 +3,8 @@
 #include "render_state.h"
 #include "still_clock.h"
 
+#include <unistd.h>
+
 struct shown {
     struct plan plan;
     render *render;
@@ -109,5 +111,47 @@ TEST(what_a_service_job_learned_is_told_by_who_learned_most)
     end_of(&shown, 2, 5, "most");
     end_of(&shown, 3, 9, ""); /* had no figures */
     assert_learned(&shown, "most");
+    hide(&shown);
+}
+
+/* What the summary for people says. own. */
+static char *summary_of(render *shown)
+{
+    FILE *to = tmpfile();
+    char *text = calloc(1, 8192);
+    const int before = dup(STDOUT_FILENO);
+    assert_non_null(to);
+    assert_non_null(text);
+    (void)fflush(stdout);
+    assert_true(dup2(fileno(to), STDOUT_FILENO) >= 0);
+    render_text_summary(shown);
+    (void)fflush(stdout);
+    assert_true(dup2(before, STDOUT_FILENO) >= 0);
+    (void)close(before);
+    rewind(to);
+    assert_true(fread(text, 1, 8191, to) > 0);
+    (void)fclose(to);
+    return text;
+}
+
+TEST(the_memory_of_nodes_with_long_ids_is_told_of_all_of_them)
+{
+    struct shown shown = {.render = NULL};
+    show_job(&shown,
+             "plugin: p\nnodes:\n"
+             "  - {role: learner, id: 4000000000}\n"
+             "  - {role: collector, id: 4000000001, count: 15}\n",
+             0);
+    for (size_t i = 0; i < 16; i++) {
+        struct report done = report_of(4000000000u + (uint32_t)i, REPORT_DONE);
+        done.peak_kib = 1234567;
+        render_launched(shown.render, i, 100 + (long)i);
+        render_report(shown.render, i, &done);
+    }
+    char *text = summary_of(shown.render);
+    assert_non_null(strstr(text, "1205.6, "));
+    assert_non_null(strstr(text, "(nodes 4000000000 4000000001 "));
+    assert_non_null(strstr(text, " 4000000015)\n"));
+    free(text);
     hide(&shown);
 }

@@ -172,6 +172,33 @@ TEST(pipe_brings_reports_in_order)
     assert_int_equal(close(fds[0]), 0);
 }
 
+static void keep_one(void *self, const struct report *report)
+{
+    *(struct report *)self = *report;
+}
+
+/* As texts of others are that have no room, and are cut. */
+TEST(half_a_character_loses_no_report)
+{
+    int fds[2];
+    report_pipe *out = NULL;
+    struct report report = sample(3), came = {.node = -1};
+    memset(report.refusal, 'x', sizeof report.refusal - 4);
+    memcpy(report.refusal + sizeof report.refusal - 4, "\xe2\x80", 3);
+    assert_int_equal(pipe(fds), 0);
+    assert_ok(report_pipe_create(&out, fds[1]));
+    const struct report_sink sink = report_pipe_sink(out);
+    sink.put(sink.self, &report);
+    report_pipe_destroy(&out);
+    assert_int_equal(close(fds[1]), 0);
+    assert_ok(report_drain(fds[0], (struct report_sink){keep_one, &came}));
+    assert_int_equal(close(fds[0]), 0);
+    assert_int_equal(came.node, 3);
+    assert_string_equal(came.text, "why it is so");
+    assert_int_equal(strlen(came.refusal), sizeof came.refusal - 2);
+    assert_string_equal(came.refusal + strlen(came.refusal) - 3, "x??");
+}
+
 static void drain_bytes(const void *data, size_t size, int status)
 {
     int fds[2];

@@ -118,6 +118,25 @@ TEST(a_run_that_was_interrupted_goes_on)
     run(place, "2", true);
 }
 
+/* On machines that are taken away every hour. */
+TEST(a_run_may_have_thousands_of_lives)
+{
+    const struct place *place = *state;
+    const size_t lives = 4096;
+    struct run_folder folder;
+    run(place, "1", false);
+    FILE *record = fopen(path_in(place, "1/record"), "a");
+    assert_non_null(record);
+    for (size_t i = 1; i < lives; i++)
+        assert_true(fputs("goes on\n", record) >= 0);
+    assert_int_equal(fclose(record), 0);
+    begin(place, &folder);
+    assert_string_equal(folder.name, "1");
+    assert_int_equal(folder.lives, lives);
+    run_folder_end(&folder, true);
+    run(place, "2", true);
+}
+
 TEST(another_that_would_learn_otherwise_is_a_new_run)
 {
     struct place *place = *state;

@@ -70,6 +70,41 @@ TEST(what_has_no_room_is_refused_until_there_is)
     counter_fini(&released);
 }
 
+TEST(a_value_has_the_room_of_the_one_that_it_replaces)
+{
+    struct store_world *w =
+        store_world_start(&(struct store_bus_options){.max_bytes = 1000}, NULL);
+    struct counter released;
+    counter_init(&released);
+    assert_ok(spec_put_moved(w->pair.here, "a", 600, &released));
+    assert_ok(spec_put_moved(w->pair.here, "b", 300, &released));
+    assert_ok(spec_put_moved(w->pair.there, "a", 700, &released));
+    assert_fails(spec_put_moved(w->pair.there, "b", 301, &released), LS_EAGAIN);
+    assert_error_has("700 of 1000");
+    assert_int_equal(home_stats(w).bytes, 1000);
+    store_world_end(w);
+    counter_fini(&released);
+}
+
+TEST(names_of_nothing_take_room_as_well)
+{
+    struct store_world *w =
+        store_world_start(&(struct store_bus_options){.max_bytes = 640}, NULL);
+    char name[8];
+    for (int i = 0; i <= 10; i++) {
+        (void)snprintf(name, sizeof name, "n%d", i);
+        spec_put(w->pair.here, name, "", 0);
+    }
+    const struct store_put more = {.name = "more", .data = "", .size = 0};
+    assert_fails(store_put(w->pair.there, &more), LS_EAGAIN);
+    assert_error_has("no room for more: it has 11 names");
+    spec_put(w->pair.there, name, "again", 5);
+    assert_ok(store_drop(w->pair.there, "n0", 0));
+    assert_ok(store_put(w->pair.there, &more));
+    assert_int_equal(home_stats(w).refused, 1);
+    store_world_end(w);
+}
+
 static void put_kept(struct store *store, const char *name, const char *text)
 {
     assert_ok(store_put(store, &(struct store_put){.name = name,

@@ -299,6 +299,24 @@ TEST(a_file_with_any_byte_changed_is_refused)
     refuse(bytes, fixture->size, "it is of version 2 of recordings");
 }
 
+TEST(a_recording_with_an_override_of_nothing_is_refused)
+{
+    struct fixture *fixture = *state;
+    struct tape_set sets[2] = {{(char *)(uintptr_t) "seed", NULL},
+                               {NULL, (char *)(uintptr_t) "1"}};
+    struct tape_about about;
+    struct tape_node nodes[2];
+    describe(&about, nodes, true);
+    for (size_t i = 0; i < 2; i++) {
+        about.sets = &sets[i];
+        about.n_sets = 1;
+        write_parts(fixture);
+        assert_ok(tape_join(fixture->path, &about));
+        assert_fails(tape_open(&fixture->tape, fixture->path), LS_EPROTO);
+        assert_error_has("override 0 has no text");
+    }
+}
+
 TEST(another_file_is_refused_by_what_it_is)
 {
     static const char trace[] = "\x8d\xa6"
@@ -423,23 +441,62 @@ TEST(a_run_that_begins_removes_what_an_earlier_one_has_left)
     assert_int_equal(tape_about(fixture->tape)->nodes[1].bytes, 0);
 }
 
+/* The next run may have fewer nodes. */
+TEST(a_run_that_begins_removes_parts_of_nodes_that_it_has_not)
+{
+    struct fixture *fixture = *state;
+    struct tape_about about;
+    struct tape_node nodes[2];
+    char part[LS_PATH_MAX];
+    describe(&about, nodes, true);
+    assert_ok(tape_begin(fixture->path, &about));
+    write_parts(fixture);
+    about.n_nodes = 1;
+    assert_ok(tape_begin(fixture->path, &about));
+    assert_ok(tape_part_path(part, fixture->path, 7));
+    assert_false(ls_file_exists(part));
+    tape_clean(fixture->path, &about);
+}
+
+static void write_mine(const char *path)
+{
+    const struct ls_file_part part = {"mine, not yours", 15};
+    char temporary[LS_PATH_MAX];
+    (void)snprintf(temporary, sizeof temporary, "%s~", path);
+    assert_ok(ls_file_replace(path, temporary, &part, 1, false));
+}
+
+/* Beside the recording, whatever a run would write there. */
 TEST(a_file_beside_a_recording_that_is_another_is_kept)
 {
     struct fixture *fixture = *state;
-    const struct ls_file_part part = {"mine, not yours", 15};
+    static const char *const endings[] = {"head", "part", "node-1", "node-7"};
     struct tape_about about;
     struct tape_node nodes[2];
-    char temporary[sizeof fixture->path + 8];
-    const char *head = head_of(fixture);
-    (void)snprintf(temporary, sizeof temporary, "%s.part", fixture->path);
-    assert_ok(ls_file_replace(head, temporary, &part, 1, false));
+    char path[sizeof fixture->path + 8], expected[64];
     describe(&about, nodes, true);
-    assert_fails(tape_begin(fixture->path, &about), LS_EEXIST);
-    assert_error_has("run.head exists, and is not a recording");
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        (void)snprintf(path, sizeof path, "%s.%s", fixture->path, endings[i]);
+        write_mine(path);
+        assert_fails(tape_begin(fixture->path, &about), LS_EEXIST);
+        (void)snprintf(expected, sizeof expected,
+                       "run.%s exists, and is not a recording", endings[i]);
+        assert_error_has(expected);
+        assert_true(ls_file_exists(path));
+        assert_ok(ls_file_remove(path));
+    }
+    assert_ok(tape_begin(fixture->path, &about));
+    tape_clean(fixture->path, &about);
+}
+
+TEST(another_file_is_not_put_together)
+{
+    struct fixture *fixture = *state;
+    write_mine(head_of(fixture));
     assert_fails(tape_join_left(fixture->path), LS_EPROTO);
     assert_error_has("run.head: it is not a recording");
-    assert_true(ls_file_exists(head));
-    assert_ok(ls_file_remove(head));
+    assert_true(ls_file_exists(head_of(fixture)));
+    assert_ok(ls_file_remove(head_of(fixture)));
 }
 
 TEST(a_recording_that_finds_no_room_leaves_only_what_the_nodes_wrote)

@@ -171,6 +171,74 @@ TEST(an_opened_file_says_what_it_is_of)
     ls_config_destroy(&config);
 }
 
+/* A table, each entry by itself, and inside of many others. */
+enum { ENTRIES = 100000, LEVELS = 20 };
+
+static int save_table(const void *policy, ls_writer *out)
+{
+    for (size_t i = 0; i < LEVELS; i++)
+        ls_write_array(out, 1);
+    ls_write_array(out, ENTRIES);
+    for (size_t i = 0; i < ENTRIES; i++)
+        ls_write_int(out, *(const int64_t *)policy);
+    return LS_OK;
+}
+
+static int load_table(void *policy, const ls_value *in)
+{
+    for (size_t i = 0; i < LEVELS; i++)
+        in = ls_value_at(in, 0);
+    assert_int_equal(ls_value_size(in), ENTRIES);
+    return ls_value_int(ls_value_at(in, ENTRIES - 1), policy);
+}
+
+TEST(what_a_policy_can_write_it_can_read)
+{
+    static const struct ls_policy_ops large_ops = {.save = save_table,
+                                                   .load = load_table};
+    static const struct ls_plugin large = {
+        .name = "table", .version = "1", .policy = &large_ops};
+    struct place *place = *state;
+    struct weights_file file;
+    struct ls_bytes bytes = {.data = NULL};
+    place->agent.plugin = &large;
+    write_number(place, 42);
+    assert_ok(agent_save(&place->agent, &bytes));
+    place->number = 0;
+    assert_ok(agent_load(&place->agent, &bytes));
+    assert_int_equal(place->number, 42);
+    ls_bytes_clear(&bytes);
+    assert_ok(weights_open(&file, place->folder, WEIGHTS_FINAL));
+    place->number = 0;
+    assert_ok(weights_use(&place->agent, &file));
+    assert_int_equal(place->number, 42);
+    weights_close(&file);
+}
+
+static int fail_silently(void *policy, const ls_value *in)
+{
+    (void)policy;
+    (void)in;
+    return LS_EMISMATCH;
+}
+
+TEST(a_plugin_that_refuses_weights_without_a_word_is_named)
+{
+    static const struct ls_policy_ops mute_ops = {.save = save,
+                                                  .load = fail_silently};
+    static const struct ls_plugin mute = {
+        .name = "number", .version = "1", .policy = &mute_ops};
+    struct place *place = *state;
+    struct weights_file file;
+    write_number(place, 42);
+    assert_ok(weights_open(&file, place->folder, WEIGHTS_FINAL));
+    place->agent.plugin = &mute;
+    assert_fails(ls_error(LS_EIO, "of something else"), LS_EIO);
+    assert_fails(weights_use(&place->agent, &file), LS_EMISMATCH);
+    assert_error_has("plugin number: policy: load: it returned");
+    weights_close(&file);
+}
+
 TEST(a_plugin_that_is_named_by_a_path_is_seen)
 {
     static const struct ls_plugin path = {

@@ -119,8 +119,9 @@ LS_MUST_USE int agent_keep_env(struct agent *agent, size_t index,
 LS_MUST_USE int agent_restore_env(struct agent *agent, size_t index,
                                   const struct ls_bytes *kept);
 
-/* What was written, copied. out: own; as ls_bytes_set() does. */
-LS_MUST_USE int agent_take_written(ls_writer *writer, struct ls_bytes *out);
+/* Of a value that holds what a plugin writes: as deep as a writer goes, and as
+ * many numbers, one by one, as are of use. */
+extern const struct ls_codec_limits agent_limits;
 
 /* What the policy acts by as one value, and back. */
 LS_MUST_USE int agent_save(struct agent *agent, struct ls_bytes *out);

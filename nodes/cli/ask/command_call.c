@@ -124,14 +124,15 @@ static int print_json(const struct ls_call_result *result,
     return LS_OK;
 }
 
+/* What another node has sent: nothing in it is for the terminal. */
 static void print_part(const char *key, const ls_value *value)
 {
     char text[4096];
     (void)ls_value_print(value, text, sizeof text);
     if (key != NULL)
-        printf("  %-20s  %s\n", key, text);
+        output_print(stdout, "  %-20s  %s\n", key, text);
     else
-        printf("  %s\n", text);
+        output_print(stdout, "  %s\n", text);
 }
 
 static void print_text(const struct ls_call_result *result,

@@ -14,21 +14,12 @@
 
 /* ---- which folder -------------------------------------------------------- */
 
-int checkpoint_folder_path(char out[LS_PATH_MAX], const char *folder,
-                           const char *name)
-{
-    const int n = snprintf(out, LS_PATH_MAX, "%s/%s", folder, name);
-    return n >= 0 && n < LS_PATH_MAX
-               ? LS_OK
-               : ls_error(LS_ELIMIT, "%.80s… has too long a name", folder);
-}
-
 /* A run's, of which they are one folder; or theirs itself. */
 static int find_path(struct checkpoint_folder *folder, const char *path)
 {
     char latest[LS_PATH_MAX];
     struct run_folder_look run;
-    int status = checkpoint_folder_path(latest, path, PLAN_LATEST);
+    int status = ls_file_path(latest, sizeof latest, path, PLAN_LATEST);
     if (status != LS_OK)
         return status;
     if (!ls_file_exists(latest))
@@ -39,7 +30,8 @@ static int find_path(struct checkpoint_folder *folder, const char *path)
                         "out/cartpole/latest, or one of checkpoints",
                         path);
     const bool is_run = run_folder_look(&run, path) == LS_OK;
-    status = checkpoint_folder_path(folder->path, latest, RUN_FOLDER_STATE);
+    status = ls_file_path(folder->path, sizeof folder->path, latest,
+                          RUN_FOLDER_STATE);
     if (status != LS_OK || (is_run && ls_file_exists(folder->path)))
         return status;
     if (is_run)
@@ -78,7 +70,8 @@ int checkpoint_folder_open(struct checkpoint_folder *out,
 int checkpoint_folder_of_run(struct checkpoint_folder *out, const char *run)
 {
     *out = (struct checkpoint_folder){.options = NULL};
-    const int status = checkpoint_folder_path(out->path, run, RUN_FOLDER_STATE);
+    const int status =
+        ls_file_path(out->path, sizeof out->path, run, RUN_FOLDER_STATE);
     return status == LS_OK ? open_there(out, NULL) : status;
 }
 

@@ -97,7 +97,8 @@ static int look_at_checkpoint(struct saved_policy *out, const char *run,
 static int look_at_run(struct saved_policy *out, const char *folder)
 {
     struct saved_policy last, saved;
-    int status = checkpoint_folder_path(last.path, folder, WEIGHTS_FINAL);
+    int status =
+        ls_file_path(last.path, sizeof last.path, folder, WEIGHTS_FINAL);
     if (status == LS_OK)
         status = weights_open(&last.file, folder, WEIGHTS_FINAL);
     const bool has_last = status == LS_OK;
@@ -129,7 +130,7 @@ static int open_run(struct saved_policy *out, const char *path, int64_t epoch)
     struct run_folder_look run;
     int status = run_folder_look(&run, path);
     if (status == LS_OK)
-        status = checkpoint_folder_path(folder, path, PLAN_LATEST);
+        status = ls_file_path(folder, sizeof folder, path, PLAN_LATEST);
     if (status == LS_OK && !ls_file_exists(folder))
         (void)snprintf(folder, sizeof folder, "%s", path);
     if (status == LS_OK)
@@ -139,7 +140,17 @@ static int open_run(struct saved_policy *out, const char *path, int64_t epoch)
     return status;
 }
 
-int saved_policy_open(struct saved_policy *out, const char *path, int64_t epoch)
+/* path:   of a file; of a run's folder, or of all runs of a job: then of the
+ *         latest. Of policy.msgpack and the newest checkpoint there it is the
+ *         one that is further.
+ * epoch:  that of a checkpoint there instead, or PLAN_FROM_BEST;
+ *         PLAN_FROM_NEWEST: none.
+ * out:    written on success only; give its file to weights_close().
+ * Errors: LS_ENOENT there is no such file or epoch, or the run has kept none
+ *         yet; LS_EINVAL an epoch of a file; those of weights_open(),
+ *         run_folder_look() and ls_checkpoints_load(). */
+static int open_policy(struct saved_policy *out, const char *path,
+                       int64_t epoch)
 {
     struct stat about;
     if (stat(path, &about) != 0)
@@ -262,7 +273,7 @@ int saved_policy_do(const struct options *options,
 {
     struct saved_policy saved;
     struct setup setup;
-    int status = saved_policy_open(&saved, options->policy, options->epoch);
+    int status = open_policy(&saved, options->policy, options->epoch);
     if (status != LS_OK)
         return command_failed(status);
     int exit_code;

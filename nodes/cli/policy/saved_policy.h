@@ -16,18 +16,6 @@ struct saved_policy {
     char path[LS_PATH_MAX];
 };
 
-/* path:   of a file; of a run's folder, or of all runs of a job: then of the
- *         latest. Of policy.msgpack and the newest checkpoint there it is the
- *         one that is further.
- * epoch:  that of a checkpoint there instead, or PLAN_FROM_BEST;
- *         PLAN_FROM_NEWEST: none.
- * out:    written on success only; give its file to weights_close().
- * Errors: LS_ENOENT there is no such file or epoch, or the run has kept none
- *         yet; LS_EINVAL an epoch of a file; those of weights_open(),
- *         run_folder_look() and ls_checkpoints_load(). */
-LS_MUST_USE int saved_policy_open(struct saved_policy *out, const char *path,
-                                  int64_t epoch);
-
 /* Who acts by them, and has one environment: the first of an evaluator.
  * out:    written on success only; give it to agent_fini().
  * Errors: those of agent_init() and weights_use(). */

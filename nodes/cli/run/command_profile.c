@@ -40,9 +40,9 @@ static int show_run(const struct options *options, const char *run,
     char folder[LS_PATH_MAX];
     int status = LS_OK;
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
-        const int n = snprintf(folder, sizeof folder, "%s/%s", run, places[i]);
-        if (n < 0 || (size_t)n >= sizeof folder)
-            return ls_error(LS_ELIMIT, "%s is too long a path", run);
+        status = ls_file_path(folder, sizeof folder, run, places[i]);
+        if (status != LS_OK)
+            return status;
         if (ls_file_exists(folder))
             break;
         if (i > 0)

@@ -85,11 +85,27 @@ static void drop(struct recording *recording)
     (void)ls_file_close(&recording->claim);
 }
 
+/* It is not recorded after all: nothing is left of the claim. made: the file
+ * that was not there before it; NULL: it was. Returns status, with its text. */
+static int give_up(struct recording *recording, const char *made, int status)
+{
+    struct ls_failure why;
+    uint64_t size = 0;
+    ls_failure_keep(&why, status);
+    if (made != NULL && recording->claim != NULL &&
+        ls_file_size(recording->claim, &size) == LS_OK && size == 0)
+        (void)ls_file_remove(made);
+    drop(recording);
+    return ls_failure_return(&why);
+}
+
 int record_begin(struct recording *out, const struct options *options,
                  const struct setup *setup)
 {
     struct recording recording = {.claim = NULL};
     struct tape_about *about = &recording.about;
+    const char *const made =
+        ls_file_exists(options->record) ? NULL : options->record;
     int status = check(options, &setup->plan);
     (void)snprintf(about->lockstep, sizeof about->lockstep, "%s",
                    version_text());
@@ -104,10 +120,8 @@ int record_begin(struct recording *out, const struct options *options,
         status = copy_options(about, options);
     if (status == LS_OK && (status = tape_begin(options->record, about)) != 0)
         status = ls_error_at(status, "--record");
-    if (status != LS_OK) {
-        drop(&recording);
-        return status;
-    }
+    if (status != LS_OK)
+        return give_up(&recording, made, status);
     *out = recording;
     return LS_OK;
 }
@@ -246,15 +260,16 @@ static int replay(struct options *options, struct tape *tape)
     return status != LS_OK ? command_failed(status) : exit_code;
 }
 
-/* One whose run was killed is put together first. */
+/* One whose run could not do so is put together first. */
 static int open_tape(struct tape **out, const char *path)
 {
     const int status = tape_join_left(path);
     if (status == LS_OK)
-        (void)fprintf(stderr,
-                      "lockstep: %s: its run was killed before it had put the "
-                      "recording together: that is done now\n",
-                      path);
+        (void)fprintf(
+            stderr,
+            "lockstep: %s: its run had not put the recording together "
+            "(it was killed, or had no room): that is done now\n",
+            path);
     return status == LS_OK || status == LS_ENOENT || status == LS_EAGAIN
                ? tape_open(out, path)
                : status;

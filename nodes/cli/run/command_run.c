@@ -335,7 +335,9 @@ static int begin(const struct options *options, struct setup *setup,
                                options->aside, options->resume);
     if (status == LS_OK && folder.name[0] != '\0')
         status = run_folder_share(&folder);
-    (void)snprintf(end->folder, sizeof end->folder, "%s", setup->plan.folder);
+    if (status == LS_OK)
+        (void)snprintf(end->folder, sizeof end->folder, "%s",
+                       setup->plan.folder);
     const int exit_code =
         status != LS_OK ? command_failed(status)
         : options->as == AS_SIM

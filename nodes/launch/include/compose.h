@@ -17,7 +17,7 @@ typedef struct compose compose;
 /* All borrow. Looks whether Docker, docker-compose and the image are there, and
  * makes keys; the containers are made when the first is started.
  * Errors: LS_EUNREACHABLE one of them is missing: the text says what to do;
- *         LS_ECONFIG the transport is not tcp; LS_EIO; LS_ENOMEM. */
+ *         LS_ECONFIG the transport is not tcp; LS_EIO; LS_ELIMIT; LS_ENOMEM. */
 LS_MUST_USE int compose_create(compose **out, const struct options *options,
                                const struct plan *plan, supervisor *watcher);
 /* Remove the containers, their network, and the keys. False: as

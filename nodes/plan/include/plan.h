@@ -340,6 +340,8 @@ LS_MUST_USE int plan_put_endpoint(char *to, const char *format, ...)
 /* What is wrong with the form of an endpoint, in words for a message; NULL:
  * nothing. listen: it is for bind, so a range of ports is fine. */
 const char *plan_endpoint_fault(const char *endpoint, bool listen);
+/* "21500", or "21500-21999". False: these are no ports. */
+bool plan_read_ports(const char *text, int *first, int *last);
 /* Whether all of it is visible ASCII: an address in a password is. */
 bool plan_is_visible(const char *text);
 /* What is wrong with an endpoint in a password, if nodes show one. */

@@ -18,11 +18,16 @@ int generator_save(const struct ls_rng *rng, ls_writer *out)
 int generator_load(struct ls_rng *rng, const ls_value *in)
 {
     struct ls_rng read;
+    uint64_t any = 0;
     if (ls_value_size(in) != N_STATE)
         return ls_error(LS_EPROTO, "it is not a generator");
-    for (size_t i = 0; i < N_STATE; i++)
+    for (size_t i = 0; i < N_STATE; i++) {
         if (ls_value_uint(ls_value_at(in, i), &read.state[i]) != LS_OK)
             return ls_error_at(LS_EPROTO, "generator");
+        any |= read.state[i];
+    }
+    if (any == 0) /* it would never leave that */
+        return ls_error(LS_EPROTO, "a generator of nothing but zeros");
     *rng = read;
     return LS_OK;
 }

@@ -295,15 +295,24 @@ static int record(coordinator *self, const struct fsm_action *action)
 {
     if (self->journal == NULL)
         return LS_OK;
-    int status = ls_journal_append(
+    const int status = ls_journal_append(
         self->journal, &(struct ls_journal_record){.data = action->data,
                                                    .size = action->size});
-    struct ls_journal_stats stats;
-    ls_journal_stats(self->journal, &stats);
     self->must_flush = true;
-    if (status == LS_OK && stats.records >= COMPACT_LEAST &&
-        stats.records / COMPACT_FACTOR >= self->compacted)
-        status = compact(self);
+    return status == LS_OK ? LS_OK : ls_error_at(status, "the journal");
+}
+
+/* Only when nothing is left to be recorded. */
+static int compact_if_grown(coordinator *self)
+{
+    struct ls_journal_stats stats;
+    if (self->journal == NULL)
+        return LS_OK;
+    ls_journal_stats(self->journal, &stats);
+    if (stats.records < COMPACT_LEAST ||
+        stats.records / COMPACT_FACTOR < self->compacted)
+        return LS_OK;
+    const int status = compact(self);
     return status == LS_OK ? LS_OK : ls_error_at(status, "the journal");
 }
 
@@ -695,6 +704,8 @@ static int act(ls_step *step, void *owner)
     (void)step;
     while (status == LS_OK && fsm_next(self->fsm, &action))
         status = do_action(self, &action);
+    if (status == LS_OK)
+        status = compact_if_grown(self);
     forget_dropped(self);
     ls_mutex_lock(&self->mutex);
     fsm_figures(self->fsm, &self->figures);

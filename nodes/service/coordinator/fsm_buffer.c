@@ -37,26 +37,11 @@ int fsm_buffer_open(fsm *self, struct work *work)
     return replay_create(&work->buffer, &options);
 }
 
-/* What is of this data still waits for its turn; NULL: nothing. */
-static struct waiting_data *rest_of(const fsm *self, const char *data_id)
-{
-    for (const struct work *w = self->works.first; w != NULL; w = w->next)
-        for (struct waiting_data *d = w->waiting; d != NULL; d = d->next)
-            if (strcmp(d->whole.data_id, data_id) == 0)
-                return d;
-    return NULL;
-}
-
 void fsm_buffer_drain(fsm *self, struct work *work)
 {
     char name[SAFE_NAME_MAX + 1];
-    while (replay_take_dropped(work->buffer, name)) {
-        struct waiting_data *rest = rest_of(self, name);
-        if (rest != NULL)
-            rest->owes_drop = true;
-        else
-            fsm_drop(self, name);
-    }
+    while (replay_take_dropped(work->buffer, name))
+        fsm_data_unused(self, name);
 }
 
 void fsm_data_lost(fsm *self, uint32_t home)

@@ -39,6 +39,26 @@ int fsm_collector_read_exit(struct work_exit *out, const void *data,
 
 /* What waits for the buffer ------------------------------------------------ */
 
+/* What is of this data still waits for its turn; NULL: nothing. */
+static struct waiting_data *rest_of(const fsm *self, const char *data_id)
+{
+    for (const struct work *w = self->works.first; w != NULL; w = w->next)
+        for (struct waiting_data *d = w->waiting; d != NULL; d = d->next)
+            if (strcmp(d->whole.data_id, data_id) == 0)
+                return d;
+    return NULL;
+}
+
+/* Who names the data of others, or a policy, would have it dropped. */
+void fsm_data_unused(fsm *self, const char *data_id)
+{
+    struct waiting_data *rest = rest_of(self, data_id);
+    if (rest != NULL)
+        rest->owes_drop = true;
+    else if (!store_is_policy(data_id) && !fsm_needs(self, data_id))
+        fsm_drop(self, data_id);
+}
+
 /* Once: that fewer samples are kept than was asked for. */
 static void say_if_small(fsm *self, struct work *owner)
 {
@@ -116,11 +136,11 @@ void fsm_waiting_add(fsm *self, struct work *work, const struct sample *of,
 void fsm_waiting_drop(fsm *self, struct work *work)
 {
     while (work->waiting != NULL) {
-        const struct waiting_data *first = work->waiting;
-        self->counted.late_data += first->whole.parts - first->part;
-        if (first->owes_drop)
-            fsm_drop(self, first->whole.data_id);
+        const struct waiting_data first = *work->waiting;
+        self->counted.late_data += first.whole.parts - first.part;
         remove_first(work);
+        if (first.owes_drop)
+            fsm_data_unused(self, first.whole.data_id);
     }
 }
 
@@ -137,13 +157,11 @@ void fsm_data_ask(fsm *self, const struct fsm_task *task, struct work *work,
     fsm_ask(self, task, work, NULL);
 }
 
-/* Data that is in no buffer is of use to nobody. Who names a policy as its data
- * would have it dropped. */
+/* Data that is in no buffer is of use to nobody. */
 static void drop_all(fsm *self, const struct collector_data *data)
 {
     for (size_t i = 0; i < data->n; i++)
-        if (!store_is_policy(data->samples[i].data_id))
-            fsm_drop(self, data->samples[i].data_id);
+        fsm_data_unused(self, data->samples[i].data_id);
 }
 
 static int check_sample(const fsm *self, const struct work *work,

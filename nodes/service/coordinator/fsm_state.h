@@ -133,7 +133,11 @@ struct work *fsm_work_new(fsm *self, struct kind_use *use, uint64_t number,
                           int64_t now);
 /* A member has lost it, or does not hold it: to another. */
 void fsm_work_again(fsm *self, struct work *work, int64_t now);
-/* Whether the job goes on: too many end it. */
+/* One more in a row of a kind, whoever has failed. Whether the job goes on: too
+ * many end it. */
+bool fsm_use_failed(fsm *self, struct kind_use *use, int64_t now,
+                    const char *text);
+/* The same of a work, said with its member. */
 bool fsm_count_failure(fsm *self, const struct work *work, int64_t now,
                        const char *text);
 /* Its member has failed at it: close it there, then to another. */
@@ -177,6 +181,9 @@ void fsm_data_ask(fsm *self, const struct fsm_task *task, struct work *work,
 bool fsm_data_read(fsm *self, int64_t now, const struct open_call *call,
                    const struct ls_call_result *result, bool brings_samples,
                    struct collector_data *out);
+/* One user fewer, or who had announced it was refused: it is dropped, unless a
+ * buffer or what waits for its turn has that name. */
+void fsm_data_unused(fsm *self, const char *data_id);
 /* Data that nobody waits for any more. */
 void fsm_data_late(fsm *self, const struct ls_call_result *result);
 /* What waits for its turn goes into the buffer as far as that has room. Returns

@@ -73,21 +73,27 @@ void fsm_work_again(fsm *self, struct work *work, int64_t now)
     fsm_record_work(self, work);
 }
 
-bool fsm_count_failure(fsm *self, const struct work *work, int64_t now,
-                       const char *text)
+bool fsm_use_failed(fsm *self, struct kind_use *use, int64_t now,
+                    const char *text)
 {
-    fsm_say(self, LS_LOG_WARN, "node %u fails at %s: %s",
-            (unsigned)work->member->id, work->key.task_id, text);
-    if (++work->use->failures < self->options.max_failures)
+    if (++use->failures < self->options.max_failures)
         return true;
     char why[sizeof self->end.text];
     (void)snprintf(why, sizeof why,
                    "%s works have failed %lld times in a row: "
                    "%s",
-                   kind_of(work)->name, (long long)self->options.max_failures,
+                   use->kind->name, (long long)self->options.max_failures,
                    text);
     fsm_end(self, now, LS_EHANDLER, why);
     return false;
+}
+
+bool fsm_count_failure(fsm *self, const struct work *work, int64_t now,
+                       const char *text)
+{
+    fsm_say(self, LS_LOG_WARN, "node %u fails at %s: %s",
+            (unsigned)work->member->id, work->key.task_id, text);
+    return fsm_use_failed(self, work->use, now, text);
 }
 
 void fsm_work_failed(fsm *self, struct work *work, int64_t now,
@@ -109,8 +115,8 @@ bool fsm_work_call_failed(fsm *self, int64_t now, const struct open_call *call,
     } else if (result->code == LS_CALL_REFUSED) { /* it does not hold it */
         fsm_member_rests(self, work->member, now);
         work->member->state = POOL_CONNECTED;
-        if (fsm_count_failure(self, work, now, result->text))
-            fsm_work_again(self, work, now);
+        (void)fsm_count_failure(self, work, now, result->text);
+        fsm_work_again(self, work, now); /* over, if that has ended the job */
     } else {
         work->again_at = now + self->options.retry;
         if (result->code != LS_CALL_BUSY &&

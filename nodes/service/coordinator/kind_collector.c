@@ -34,9 +34,9 @@ static size_t most(const struct scheduler *scheduler,
     size_t others = scheduler_others(scheduler, own);
     if (scheduler->collector_works > 0)
         return scheduler->collector_works;
-    if (others == 0 && scheduler->spares_one)
-        others = 1;
     const size_t there = pool_count(pool, own->kind);
+    if (others == 0 && scheduler->spares_one && there > 1)
+        others = 1;
     return there > others ? there - others : 0;
 }
 
@@ -107,12 +107,32 @@ static int64_t share_of(const fsm *self, const struct work *owner,
     return left > 0 ? left : 1; /* then it tells that it is done */
 }
 
+/* Works that never end: one does when an evaluation waits for a member, and too
+ * few are left for all of them and it. */
+static bool gives_way(const fsm *self, const struct work *work)
+{
+    const struct kind_use *own = work->use;
+    size_t n_out = 0;
+    bool awaited = false;
+    if (!self->scheduler.spares_one)
+        return false;
+    for (const struct work *w = self->works.first; w != NULL; w = w->next) {
+        n_out += w->use == own && w->state != WORK_CLOSING && !w->doomed;
+        awaited = awaited || (w->use != own && w->state == WORK_QUEUED &&
+                              strcmp(kind_of(w)->where, own->kind->where) == 0);
+    }
+    return awaited && n_out > most(&self->scheduler, own, &self->pool);
+}
+
 static bool turn(fsm *self, struct work *work, int64_t now)
 {
     struct work *owner = fsm_buffer_owner(self);
-    (void)now;
     if (owner == NULL)
         return false;
+    if (gives_way(self, work)) {
+        fsm_work_close(self, work, now, WORK_FINISHED);
+        return false;
+    }
     const bool inserted = fsm_waiting_insert(self, owner, work);
     if (self->status != LS_OK || fsm_has_call(self, work, &tasks[DATA]))
         return inserted;

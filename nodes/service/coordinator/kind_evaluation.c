@@ -91,6 +91,16 @@ static void ask(fsm *self, struct kind_use *own, int64_t now)
                                        .from = self->policy_id});
 }
 
+/* It is tried again for as long as another evaluation would be. */
+static void not_kept(fsm *self, int64_t now, const char *name, int status)
+{
+    char why[200];
+    (void)snprintf(why, sizeof why, "the policy is not kept as %s: %s", name,
+                   ls_status_sentence(status));
+    fsm_say(self, LS_LOG_WARN, "%s", why);
+    (void)fsm_use_failed(self, self->snapshot.use, now, why);
+}
+
 int fsm_snapshot_done(fsm *self, int64_t now, const char *name, int status)
 {
     const uint64_t number = self->snapshot.number;
@@ -99,8 +109,7 @@ int fsm_snapshot_done(fsm *self, int64_t now, const char *name, int status)
     self->snapshot.number = 0;
     if (status != LS_OK || self->end.begun) {
         if (status != LS_OK)
-            fsm_say(self, LS_LOG_WARN, "the policy is not kept as %s: %s", name,
-                    ls_status_sentence(status));
+            not_kept(self, now, name, status);
         scheduler_freed(&self->scheduler, self->snapshot.use, true, now);
         if (status == LS_OK)
             fsm_drop(self, name);
@@ -179,7 +188,8 @@ static bool brings(fsm *self, struct work *work, int64_t now,
         return true;
     }
     fsm_member_rests(self, work->member, now);
-    return !fsm_count_failure(self, work, now, "it brings no value");
+    (void)fsm_count_failure(self, work, now, "it brings no value");
+    return false;
 }
 
 static void over(fsm *self, const struct work *work, bool failed)

@@ -13,8 +13,8 @@ struct scheduler {
     int64_t eval_interval, eval_episodes, max_env_steps, retry;
     double stop_value;
     size_t collector_works;
-    bool spares_one; /* collector works never end: a collector gets none, so
-                      * that there is one to evaluate */
+    bool spares_one; /* collector works never end: of several collectors one
+                      * gets none, so that there is one to evaluate */
 
     struct kind_use *uses; /* borrow; of all kinds, in their order */
     size_t n_uses;

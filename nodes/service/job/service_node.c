@@ -91,11 +91,7 @@ static int clear_folder(const char *folder, bool (*is_ours)(const char *name))
 
 int service_node_journal(const struct plan *plan, char *out, size_t size)
 {
-    const int n = snprintf(out, size, "%s/journal", plan->folder);
-    return n >= 0 && (size_t)n < size
-               ? LS_OK
-               : ls_error(LS_ELIMIT, "the folder %.80s… has too long a name",
-                          plan->folder);
+    return ls_file_path(out, size, plan->folder, "journal");
 }
 
 int service_node_clear_data(const struct plan *plan)

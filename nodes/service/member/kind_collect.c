@@ -110,10 +110,11 @@ static int hand_over(struct collector_service *service)
     collector_count(service);
     make_ready(service, name, size);
     if (service->work.closing || service->work.master_is_lost ||
-        service->work.lost_masters != service->masters_lost)
+        service->work.lost_masters != service->masters_lost) {
         collector_discard(service); /* nobody knows of it */
-    else
-        collector_answer(service);
+        service->to_make++;         /* and who asks by now gets another */
+    }
+    collector_answer(service);
     ls_mutex_unlock(&service->work.mutex);
     return LS_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "learner_parts.h"
 #include "lockstep/log.h"
+#include "lockstep/place.h"
 
 /* What it is asked ---------------------------------------------------------
  */
@@ -19,6 +20,17 @@ static bool is_rank(const struct learner_service *service,
     for (size_t i = 1; i < told->n_ranks; i++)
         is_rank = is_rank || told->ranks[i] == own;
     return is_rank && told->ranks[0] == (int64_t)from;
+}
+
+/* Whose work it is was decided elsewhere: but the coordinator gives works of
+ * learners to none but these. */
+static int check_role(const struct learner_service *service, uint32_t from)
+{
+    struct ls_member member;
+    if (ls_node_member(service->options.common.node, from, &member) == LS_OK &&
+        ls_place_has("role:learner", member.id, member.role, member.labels))
+        return LS_OK;
+    return ls_error(LS_EPROTO, "node %u is no learner", (unsigned)from);
 }
 
 /* Lock held. */
@@ -50,8 +62,12 @@ int learner_serve_rank(void *self, ls_request *request)
     const int status = learner_work_read(&told, data, size);
     if (status != LS_OK)
         return service_work_malformed(&service->work, request, status);
+    const uint32_t from = ls_request_from(request);
+    int refusal = check_role(service, from);
     ls_mutex_lock(&service->work.mutex);
-    if (check_wish(service, &told, ls_request_from(request)) != LS_OK) {
+    if (refusal == LS_OK)
+        refusal = check_wish(service, &told, from);
+    if (refusal != LS_OK) {
         service_work_refuse(&service->work, &request);
     } else {
         service_work_fail_call(&service->ranks.wish,

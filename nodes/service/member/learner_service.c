@@ -122,12 +122,18 @@ static int serve_learn(void *self, ls_request *request)
     size_t size;
     const void *data = ls_request_data(request, &size);
     struct batch *batch = calloc(1, sizeof *batch);
-    if (batch == NULL)
-        return ls_error(LS_ENOMEM, "a batch");
-    const int status = learner_batch_read(&batch->told, data, size);
+    const int status = batch == NULL
+                           ? ls_error(LS_ENOMEM, "a batch")
+                           : learner_batch_read(&batch->told, data, size);
     if (status != LS_OK) {
         free(batch);
-        return service_work_malformed(&service->work, request, status);
+        (void)service_work_malformed(&service->work, request, status);
+        if (status != LS_ENOMEM)
+            return status;
+        /* Nothing is wrong with it, and one is still asked for: it is given
+         * again in a while. */
+        (void)ls_request_refuse(&request, LS_CALL_BUSY, ls_error_text());
+        return LS_OK;
     }
     ls_mutex_lock(&service->work.mutex);
     if (service_work_admits(&service->work, &request, &batch->told.key)) {
@@ -198,8 +204,10 @@ int learner_service_create(learner_service **out,
         status = ls_rpc_serve(options->common.calls, CALL_RANK_START,
                               LS_CALL_ANYONE, learner_serve_rank, service);
     if (status != LS_OK) {
+        struct ls_failure why;
+        ls_failure_keep(&why, status);
         learner_service_destroy(&service);
-        return status;
+        return ls_failure_return(&why);
     }
     *out = service;
     return LS_OK;
@@ -210,7 +218,8 @@ void learner_service_destroy(learner_service **service)
     if (service == NULL || *service == NULL)
         return;
     struct learner_service *old = *service;
-    learner_run_ended(old);
+    if (old->work.options.node != NULL) /* else there is no lock yet */
+        learner_run_ended(old);
     service_work_fini(&old->work);
     ls_writer_destroy(&old->writer);
     free(old);

@@ -7,6 +7,7 @@
 #include "lockstep/log.h"
 
 #include "coverage.h"
+#include "told.h"
 
 static const char *what(const struct service_work *work)
 {
@@ -47,9 +48,10 @@ int service_work_answer(struct service_work *work, ls_request **request)
 void service_work_refuse(struct service_work *work, ls_request **request)
 {
     work->refused++;
-    ls_log_warn("%s: %s from node %u was refused: %s", what(work),
-                ls_request_name(*request), (unsigned)ls_request_from(*request),
-                ls_error_text());
+    if (is_told((uint64_t)work->refused))
+        ls_log_warn("%s: %s from node %u was refused: %s", what(work),
+                    ls_request_name(*request),
+                    (unsigned)ls_request_from(*request), ls_error_text());
     (void)ls_request_refuse(request, LS_CALL_REFUSED, ls_error_text());
 }
 
@@ -57,10 +59,11 @@ int service_work_malformed(struct service_work *work, const ls_request *request,
                            int status)
 {
     ls_mutex_lock(&work->mutex);
-    work->refused++;
+    const bool told = is_told((uint64_t)++work->refused);
     ls_mutex_unlock(&work->mutex);
-    ls_log_warn("%s: a call from node %u was refused: %s", what(work),
-                (unsigned)ls_request_from(request), ls_error_text());
+    if (told)
+        ls_log_warn("%s: a call from node %u was refused: %s", what(work),
+                    (unsigned)ls_request_from(request), ls_error_text());
     return status;
 }
 

@@ -58,7 +58,7 @@ struct ranks {
     ls_vault *vault;
     const char *name;
     uint64_t highest; /* 0: there is none */
-    uint64_t below;   /* these are dropped */
+    uint64_t up_to;   /* these are dropped */
 };
 
 static int look_at_rank(void *self, const char *entry)
@@ -67,18 +67,18 @@ static int look_at_rank(void *self, const char *entry)
     const uint64_t rank = rank_of(entry, ranks->name);
     if (rank > ranks->highest)
         ranks->highest = rank;
-    if (rank == 0 || rank >= ranks->below)
+    if (rank == 0 || rank > ranks->up_to)
         return LS_OK;
     const int status = ls_vault_drop(ranks->vault, entry);
     return status == LS_ENOENT ? LS_OK : status;
 }
 
-/* The highest rank of a name; those below one are dropped. */
+/* The highest rank of a name; those up to one are dropped. */
 static int look_at_ranks(struct store_files *files, const char *name,
-                         uint64_t below, uint64_t *highest)
+                         uint64_t up_to, uint64_t *highest)
 {
     struct ranks ranks = {
-        .vault = vault_of(files, name), .name = name, .below = below};
+        .vault = vault_of(files, name), .name = name, .up_to = up_to};
     const int status = ls_vault_each(ranks.vault, look_at_rank, &ranks);
     *highest = ranks.highest;
     return status == LS_ENOENT ? LS_EIO : status;
@@ -111,7 +111,7 @@ static int files_put(struct store *store, const struct store_put *put)
     if (status == LS_OK)
         status = write_value(files, put);
     if (status == LS_OK && highest > 0 && highest < put->rank)
-        status = look_at_ranks(files, put->name, put->rank, &highest);
+        status = look_at_ranks(files, put->name, put->rank - 1, &highest);
     store_put_release(put);
     return status;
 }

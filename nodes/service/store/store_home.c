@@ -9,8 +9,12 @@
 #include "lockstep/payload.h"
 #include "store_files.h"
 #include "store_parts.h"
+#include "told.h"
 
 #define DEFAULT_MAX_BYTES ((size_t)1 << 30)
+/* A name takes memory, too, whatever it stands for: so many bytes of room have
+ * one at most. */
+#define BYTES_PER_NAME 64
 
 /* A put, or without bytes a drop. */
 struct job {
@@ -78,20 +82,28 @@ static int malformed(struct store_home *home, const ls_request *request,
                      int status)
 {
     ls_mutex_lock(&home->lock);
-    home->stats.malformed++;
+    const uint64_t n = ++home->stats.malformed;
     ls_mutex_unlock(&home->lock);
-    ls_log_warn("store: call %s of node %u was refused: %s",
-                ls_request_name(request), ls_request_from(request),
-                ls_error_text());
+    if (is_told(n))
+        ls_log_warn("store: call %s of node %u was refused: %s",
+                    ls_request_name(request), ls_request_from(request),
+                    ls_error_text());
     return status;
 }
 
 /* Puts and drops --------------------------------------------------------- */
 
-/* The lock is held. */
+/* The lock is held. What the name stands for goes. */
 static int check_room(struct store_home *home, const char *name, size_t size)
 {
-    const uint64_t held = home->table.held + home->waiting;
+    const struct store_bytes *before = store_table_get(&home->table, name);
+    if (before == NULL && home->table.n > home->max_bytes / BYTES_PER_NAME) {
+        home->stats.refused++;
+        return ls_error(LS_EAGAIN, "a store: no room for %s: it has %zu names",
+                        name, home->table.n);
+    }
+    const uint64_t held =
+        home->table.held + home->waiting - (before != NULL ? before->size : 0);
     if (held <= home->max_bytes && size <= home->max_bytes - held)
         return LS_OK;
     home->stats.refused++;

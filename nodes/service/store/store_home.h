@@ -30,7 +30,8 @@ struct store_home_options {
 /* out:    own; written on success only; give it to store_home_close().
  * Errors: those of ls_rpc_serve(), ls_node_on_member(), ls_thread_spawn(),
  *         and store_files_open() for `keep`; LS_EPROTO a kept value is damaged:
- *         the text names the file; LS_ENOMEM. */
+ *         the text names the file; LS_ENOMEM. Some calls may be served by then,
+ *         so close them at once. */
 LS_MUST_USE int store_home_open(struct store_home **out,
                                 const struct store_home_options *options);
 void store_home_close(struct store_home **home);

@@ -87,6 +87,9 @@ LS_MUST_USE int faults_draw(const struct faults *faults,
                             const struct plan *plan, struct ls_rng *rng,
                             struct fault **out, size_t *n);
 
+/* What ends a fault of this kind; FAULT_N_KINDS: nothing does. */
+enum fault_kind faults_end_of(enum fault_kind kind);
+
 /* Whether what fault i did is undone by a later one: what a reset or a stranger
  * did is over at once, and a shape by the next one. */
 bool faults_is_undone(const struct fault *list, size_t n, size_t i);

@@ -73,11 +73,12 @@ void tape_about_clear(struct tape_about *about);
  *         LS_ENOENT it cannot be written there. */
 LS_MUST_USE int tape_claim(ls_file **out, const char *path);
 
-/* As the run begins: remove parts of an earlier one, and write what is known of
- * this one, a recording of nothing, to "run.lsrec.head": the parts can be put
- * together by it, if nobody is left to do so.
- * Errors: LS_EEXIST another file has that name; LS_EIO, LS_ENOMEM, LS_ELIMIT.
- */
+/* As the run begins: remove what an earlier one has left, and write what is
+ * known of this one, a recording of nothing, to "run.lsrec.head": the parts can
+ * be put together by it, if nobody is left to do so.
+ * Errors: LS_EEXIST a file that no run has left has the name of that, of a
+ *         part or of "run.lsrec.part", the file that becomes the recording;
+ *         LS_EIO, LS_ENOMEM, LS_ELIMIT. */
 LS_MUST_USE int tape_begin(const char *path, struct tape_about *about);
 /* Put the parts together, and remove them. about: `bytes` and `whole` of its
  * nodes are filled in; a part that is not there counts as empty.

@@ -6,7 +6,9 @@
  * step unless N environments of the process were in a step at the same time by
  * then: until they were, each waits a little for others. With `env: {slow:
  * FILE, slow_ms: N}` the first process that steps one makes the file, with its
- * pid in it, and each of its steps takes N ms. With `policy: {apart: true}`
+ * pid in it, and each of its steps takes N ms. With `env: {gate: FILE, at: M}`
+ * an environment does not end its M-th step before that file is there. With
+ * `policy: {apart: true}`
  * several that learn together come to different weights. With `env: {locale:
  * true}` it sets the locale that the environment asks for, and with `env: {cd:
  * FOLDER}` it changes to that folder. With `env: {spared: N}` the first N
@@ -50,6 +52,7 @@ struct env {
     int64_t together; /* 0: it does not matter */
     char prize[256];  /* "": none */
     char slow[256];   /* "": none */
+    char gate[256];   /* "": none */
     int64_t slow_ms;
     bool is_slow;
     int64_t n_observation;
@@ -103,6 +106,8 @@ static int env_init(void *env, ls_config_section *config, uint64_t seed)
     self->slow_ms = ls_config_int(config, "slow_ms", 20, 0, 1000);
     const char *slow = ls_config_string(config, "slow", "");
     (void)snprintf(self->slow, sizeof self->slow, "%s", slow);
+    const char *gate = ls_config_string(config, "gate", "");
+    (void)snprintf(self->gate, sizeof self->gate, "%s", gate);
     const char *prize = ls_config_string(config, "prize", "");
     (void)snprintf(self->prize, sizeof self->prize, "%s", prize);
     if (ls_config_bool(config, "locale", false) &&
@@ -223,6 +228,15 @@ static void be_slow(struct env *self)
         ls_rest_until(runtime, ls_deadline(runtime, (int)self->slow_ms));
 }
 
+#define LOOK_MS 10
+
+static void wait_at_gate(const struct env *self)
+{
+    ls_runtime *runtime = ls_runtime_current();
+    while (access(self->gate, F_OK) != 0)
+        ls_rest_until(runtime, ls_deadline(runtime, LOOK_MS));
+}
+
 static int env_step(void *env, const void *action, void *observation,
                     float *reward, bool *terminated, bool *truncated)
 {
@@ -234,6 +248,8 @@ static int env_step(void *env, const void *action, void *observation,
         status = meet(self);
     if (status == LS_OK && self->slow[0] != '\0')
         be_slow(self);
+    if (status == LS_OK && now && self->gate[0] != '\0')
+        wait_at_gate(self);
     if (status != LS_OK)
         return status;
     self->in_episode++;

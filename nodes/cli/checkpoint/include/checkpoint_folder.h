@@ -36,10 +36,6 @@ LS_MUST_USE int checkpoint_folder_of_run(struct checkpoint_folder *out,
                                          const char *run);
 void checkpoint_folder_close(struct checkpoint_folder *folder);
 
-/* What has that name in a folder. Errors: LS_ELIMIT. */
-LS_MUST_USE int checkpoint_folder_path(char out[LS_PATH_MAX],
-                                       const char *folder, const char *name);
-
 /* Which epoch is meant: one by its number, or PLAN_FROM_BEST: of those that
  * are whole, the one with the best metric, of equals the newer. What is better
  * and damaged is named on stderr.

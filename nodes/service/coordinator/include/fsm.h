@@ -80,7 +80,8 @@ void fsm_check_samples(fsm *machine,
 /* Whether data that lies in the store is of use to a work. */
 bool fsm_needs(const fsm *machine, const char *data_id);
 /* The records that stand for all that was recalled and done: for a journal
- * that begins anew. Calls fn for each, until one fails.
+ * that begins anew. Take all actions first: what is yet to be recorded they
+ * tell already, and it would count twice. Calls fn for each, until one fails.
  * Errors: LS_ENOMEM; those of fn. */
 LS_MUST_USE int
 fsm_records(fsm *machine,

@@ -27,7 +27,7 @@ LS_MUST_USE int store_files_open(struct store **out,
 
 /* Call fn with each name that is in `folder`, in no order, until it fails.
  * store:  one of store_files_open().
- * Errors: LS_EIO; what fn returns. */
+ * Errors: LS_ENOENT the folder is gone; what fn returns. */
 LS_MUST_USE int store_files_each(struct store *store,
                                  int (*fn)(void *self, const char *name),
                                  void *self);
