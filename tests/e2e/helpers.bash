@@ -29,12 +29,13 @@ untraced() {
 }
 
 # start NAME ARGUMENT...: the program, in the background; its stdout is read
-# with event, its stderr is in NAME.err.
+# with event, its stderr is in NAME.err. That file is there once this returns:
+# both ends of the pipe are opened after it.
 start() {
     local name=$1 fd
     shift
     mkfifo "$name.out"
-    "$LOCKSTEP" "$@" >"$name.out" 2>"$name.err" 3>&- &
+    "$LOCKSTEP" "$@" 2>"$name.err" >"$name.out" 3>&- &
     pid_of[$name]=$!
     exec {fd}<"$name.out"
     fd_of[$name]=$fd
@@ -74,6 +75,15 @@ read_event() {
     done
     echo "$name never said: $*" >&2
     cat "$name.err" >&2
+    return 1
+}
+
+# evaluated NAME N: its next evaluation after N updates or more. That of N may
+# have been read with something else: the lines of one node wait for no other.
+evaluated() {
+    while event "$1" '"evaluation"'; do
+        [ "$(field train_iter)" -lt "$2" ] || return 0
+    done
     return 1
 }
 

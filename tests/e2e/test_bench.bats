@@ -5,11 +5,16 @@ setup() {
     enter_scratch
 }
 
-# bench ARGUMENT...: a short one.
+# bench ARGUMENT...: as short as this machine needs for one batch.
 bench() {
-    run --separate-stderr "$LOCKSTEP" bench learner --seconds 0.2 \
-        --load-us 100 --train-us 100 --batch-bytes 4096 "$@"
-    [ "$status" -eq 0 ] || { echo "$stderr" >&2; return 1; }
+    local seconds
+    for seconds in 0.2 2 20; do
+        run --separate-stderr "$LOCKSTEP" bench learner --seconds $seconds \
+            --load-us 100 --train-us 100 --batch-bytes 4096 "$@"
+        [ "$status" -eq 0 ] || { echo "$stderr" >&2; return 1; }
+        [[ $output == *'"trained":0,'* || $output == *" 0 trained in "* ]] ||
+            return 0
+    done
 }
 
 # shares: those of the JSON object $line are parts of 1.
@@ -30,7 +35,7 @@ shares() {
     done
     grep -Eq '^  throughput  [0-9.]+ batches/s, [0-9]+ % of [0-9.]+, ' \
         <<<"$output"
-    grep -Eq '^  batches     [0-9,]+ trained in 0\.[0-9] s$' <<<"$output"
+    grep -Eq '^  batches     [0-9,]+ trained in [0-9.]+ s$' <<<"$output"
 }
 
 @test "one line of JSON with the same figures" {
@@ -71,13 +76,9 @@ shares() {
 }
 
 @test "GPUs, of a driver in host memory" {
-    local seconds
     export LD_LIBRARY_PATH=$BUILD_DIR/tests/device/fake
-    for seconds in 0.2 2 20; do # as long as this machine needs for one batch
-        bench --devices cuda,cuda:1 --json --seconds "$seconds"
-        last_line "$output"
-        (($(field trained) == 0)) || break
-    done
+    bench --devices cuda,cuda:1 --json
+    last_line "$output"
     (($(field trained) > 0))
     run --separate-stderr "$LOCKSTEP" bench learner --devices cuda:2
     [ "$status" -eq 78 ]

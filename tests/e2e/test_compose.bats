@@ -72,6 +72,23 @@ END
     [[ $stderr == *"world.transport ipc does not join containers: say --set world.transport=tcp" ]]
 }
 
+@test "run --as compose: a docker that does not end is killed" {
+    some_job
+    # Soon, for this test.
+    tool timeout <<'END'
+if [ "$1" = -k ]; then
+    kill='-k 0.1'
+    shift 2
+fi
+shift
+exec /usr/bin/timeout $kill 0.1 "$@"
+END
+    echo 'trap "" TERM; while :; do :; done' | tool docker
+    as_compose
+    [ "$status" -eq 69 ]
+    [[ $stderr == *"does not answer"* ]]
+}
+
 @test "run --as compose: the file has each node, and what failed is cleared away" {
     some_job
     echo 'exit 0' | tool docker

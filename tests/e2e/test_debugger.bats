@@ -95,7 +95,7 @@ END
 }
 
 @test "without patience it is lost, and the run says that a debugger holds it" {
-    four_nodes "world: {transport: ipc, heartbeat_ms: 20, silence_ms: 200}"
+    four_nodes "world: {transport: ipc}"
     # Seldom: what it says must not fill the pipe while nobody reads.
     begin --set evaluator.every=100
     export RUN=${pid_of[run]}

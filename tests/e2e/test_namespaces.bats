@@ -101,11 +101,11 @@ over_cut() {
     all_judged
 }
 
-# all_name N SINCE MS MEMBER...: each of these has failed, said so within so many
-# ms, named node N, and ended.
+# all_name N SINCE MEMBER...: each of these has failed, said so long before an
+# epoch gives up or the silence of `killed` is over, named node N, and ended.
 all_name() {
-    local n=$1 since=$2 ms=$3 name at last=0
-    shift 3
+    local n=$1 since=$2 ms=30000 name at last=0
+    shift 2
     for name; do
         lines "$name" begins_with failed
         [[ $line == *"node $n "* || $line == *"node $n:"* ||
@@ -139,8 +139,7 @@ dead() {
     tell dead "$1"
     since=$answer
     shift
-    # silence, a heartbeat, and what a busy machine needs
-    all_name "$dead" "$since" 4000 "$@"
+    all_name "$dead" "$since" "$@"
 }
 
 @test "a dead host: all others name it when its silence has lasted" {
@@ -162,7 +161,7 @@ killed() {
     lines 5 is_epoch 5
     now_ns
     kill -KILL "${pid_of[$n]}"
-    all_name "$n" "$now" 5000 "$@"
+    all_name "$n" "$now" "$@"
 }
 
 @test "kill -9 of a process: the others name it at once" {

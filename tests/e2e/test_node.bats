@@ -67,7 +67,8 @@ END
     kill -INT "${pid_of[one]}"
     finish one
     [ "$code" -eq 130 ]
-    said "told to end by SIGINT"
+    # or by force, on a machine where a second does not do for it
+    [[ $err == *"did not end when told to"* ]] || said "told to end by SIGINT"
     finish zero
     [ "$code" -ne 0 ]
     finish two
@@ -94,7 +95,7 @@ END
 @test "a peer with other settings: exit 78" {
     first --set world.start_timeout_s=30
     run "$LOCKSTEP" node three.yaml --id 1 --attach "$first" --seed 5 \
-        --set world.start_timeout_s=1
+        --set world.start_timeout_s=60
     [ "$status" -eq 78 ]
     says "another configuration"
 }
@@ -102,7 +103,7 @@ END
 @test "a peer with another version of the plugin: exit 78" {
     first --set plugin="$plugins/faulty.so" --set world.start_timeout_s=30
     FAULTY_VERSION=2 run "$LOCKSTEP" node three.yaml --id 1 --attach "$first" \
-        --set plugin="$plugins/faulty.so" --set world.start_timeout_s=1
+        --set plugin="$plugins/faulty.so" --set world.start_timeout_s=60
     [ "$status" -eq 78 ]
     says "start all with the same file, and version of its plugin"
 }

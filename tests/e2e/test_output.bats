@@ -185,7 +185,7 @@ END
 }
 
 # talkative: job.yaml, whose collectors and evaluator write a line before they
-# fail, which they do at step $1.
+# fail, which they do at step $1. The evaluator is the first at step 41.
 talkative() {
     export LOCKSTEP_PLUGIN_PATH=$plugins
     cat >job.yaml <<END
@@ -198,7 +198,7 @@ END
 }
 
 @test "--output only_error: the last lines of the node that failed, no others" {
-    talkative 21
+    talkative 41
     run "$LOCKSTEP" run job.yaml --output only_error
     [ "$status" -eq 1 ]
     says "    faulty: about to fail"
@@ -206,7 +206,7 @@ END
 }
 
 @test "--output all: every line, with the node's name" {
-    talkative 21
+    talkative 41
     run "$LOCKSTEP" run job.yaml --set env.fault=say --set stop.env_step=2000 \
         --output all
     says "node 1: faulty: goes on"
@@ -214,7 +214,7 @@ END
 }
 
 @test "--output FOLDER: a file for each node, to which the same run adds" {
-    talkative 21
+    talkative 41
     mkdir logs
     echo mine >logs/node-3.log
     export LS_LOG=error # strangers that look for others are told of otherwise
@@ -246,7 +246,7 @@ END
 }
 
 @test "--output FOLDER: one that cannot be made is told before any node starts" {
-    talkative 21
+    talkative 41
     echo mine >logs
     run "$LOCKSTEP" run job.yaml --output logs
     [ "$status" -eq 1 ]

@@ -84,7 +84,7 @@ record() {
     lockstep replay run.lsrec
     [ "$status" -eq 0 ]
     [[ $output == *"replay is the same: "* ]]
-    [[ $stderr == *"run.lsrec: its run was killed before it had put the recording together: that is done now"* ]]
+    [[ $stderr == *"run.lsrec: its run had not put the recording together (it was killed, or had no room): that is done now"* ]]
     [ "$(echo run.lsrec*)" = run.lsrec ]
     lockstep replay run.lsrec
     [ "$status" -eq 0 ]
@@ -126,6 +126,15 @@ record() {
     [ "$status" -eq 78 ]
     [[ $stderr == *"--record: mine.yaml exists, and is not a recording: name another file" ]]
     cmp mine.yaml "$cartpole"
+    echo mine > run.lsrec.head
+    record
+    [ "$status" -eq 78 ]
+    [[ $stderr == *"--record: run.lsrec.head exists, and is not a recording: name another file" ]]
+    [ ! -e run.lsrec ]
+    touch run.lsrec # of the user
+    record
+    [ "$status" -eq 78 ]
+    [ -e run.lsrec ]
 }
 
 @test "a file that is not a recording, or not a whole one, is refused so" {
@@ -142,6 +151,11 @@ record() {
     [[ $stderr == *"short.lsrec: it is cut short: it has 5000 bytes, and had "* ]]
     lockstep replay run.lsrec --node 9
     [ "$status" -eq 2 ]
+    # What could not begin is not the same.
+    lockstep replay run.lsrec --out run.lsrec/out
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"making the folder run.lsrec"* ]]
+    [ -z "$output" ]
     # A flight recorder's ring.
     "$LOCKSTEP" run "$cartpole" --fresh --set trace.all=true >/dev/null
     lockstep replay out/cartpole/latest/trace/node-0.lstrace

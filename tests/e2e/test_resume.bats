@@ -47,13 +47,14 @@ same() {
     cmp "$1/1/policy.msgpack" "$2/1/policy.msgpack"
 }
 
-# killed_at N ARGUMENT...: a run in `cut`, killed with all its nodes after N
-# evaluations.
+# killed_at N ARGUMENT...: a run in `cut` that does not end, killed with all its
+# nodes after N evaluations, or more on a busy machine; $stop has it end when it
+# is gone on with.
 killed_at() {
     local n=$1 i
     shift
     rm -rf cut run.out
-    start run run "$cartpole" --out cut --json --timeout 100 "$@"
+    start run run "$cartpole" --out cut --json --timeout 100 "$@" "${endless[@]}"
     nodes_of run 5
     for ((i = 0; i < n; i++)); do
         event run '"evaluation"'
@@ -61,6 +62,14 @@ killed_at() {
     kill -9 "${pid_of[run]}"
     wait "${pid_of[run]}" || true
     [ "${nodes[0]}" = 0 ] || all_go # or they were threads
+    local epochs
+    read -ra epochs <<<"$(saved cut)"
+    stops_after $((${epochs[-1]} + 4))
+}
+
+# stops_after N: iterations of cartpole, not solved; $stop are the words for it.
+stops_after() {
+    stop=(--set evaluator.solved=501 --set stop.env_step=$(($1 * 1536)))
 }
 
 # told LOG NODE: what the learner told it between the iterations, in order.
@@ -104,14 +113,13 @@ told() {
 # bats test_tags=slow
 @test "killed at any moment, the same command comes to the same weights" {
     local as_seed n=1 args
-    exit=1 # these are long, so that they are killed before they end
+    exit=1
     for as_seed in "sim 0" "threads 3" "processes 3"; do
-        args=(--as "${as_seed% *}" --seed "${as_seed#* }" "${all[@]}"
-            --set evaluator.solved=501 --set stop.env_step=24000)
-        rm -rf whole
-        learn whole "${args[@]}"
+        args=(--as "${as_seed% *}" --seed "${as_seed#* }" "${all[@]}")
         killed_at $((n += 1)) "${args[@]}"
-        learn cut "${args[@]}"
+        rm -rf whole
+        learn whole "${args[@]}" "${stop[@]}"
+        learn cut "${args[@]}" "${stop[@]}"
         says "resuming the interrupted run in cut/1"
         same whole cut
         [ "$(judged whole)" = "$(judged cut)" ]
@@ -249,31 +257,34 @@ told() {
     done
 }
 
-# interrupted ARGUMENT...: a run in `cut` that Ctrl-C ends after two evaluations;
-# false: it took longer than the second that it has for the iteration under way.
+# interrupted ARGUMENT...: a run in `cut` that Ctrl-C alone ends, after two
+# evaluations or more, and $stop as above; false: it took longer than the second
+# that it has for the iteration under way.
 interrupted() {
     rm -rf cut run.out
-    start run run "$cartpole" --out cut --json "$@"
+    start run run "$cartpole" --out cut --json "$@" "${endless[@]}"
     event run '"evaluation"'
     event run '"evaluation"'
     kill -INT "${pid_of[run]}"
     finish run
     last_line "$rest"
+    stops_after $(($(field train_iter) + 4))
     [ "$(saved cut)" = "0 $(field train_iter)" ]
 }
 
 # bats test_tags=slow
 @test "Ctrl-C loses nothing: the rest is that of a run nobody ended" {
     local as try=0
+    exit=1
     for as in threads processes; do
-        rm -rf whole
-        learn whole --as $as --seed 3
         until interrupted --as $as --seed 3; do
             [ "$code" -eq 130 ]
             ((++try < 5)) # on a machine that is busy
         done
         [ "$code" -eq 130 ]
-        learn cut --as $as --seed 3
+        rm -rf whole
+        learn whole --as $as --seed 3 "${stop[@]}"
+        learn cut --as $as --seed 3 "${stop[@]}"
         says "resuming the interrupted run in cut/1"
         same whole cut
     done

@@ -48,7 +48,7 @@ interrupted() {
 
 @test "one that was killed goes on from its checkpoint" {
     begin --set checkpoint.every=1
-    event run '"evaluation"' '"train_iter":5,'
+    evaluated run 5
     kill -9 "${pid_of[run]}"
     wait "${pid_of[run]}" || true
     local pid
@@ -194,7 +194,7 @@ refused() {
     local id as=(--set checkpoint.every=1 --set env.prize=solved)
     by_hand
     three "${as[@]}"
-    event n2 '"evaluation"' '"train_iter":5,'
+    evaluated n2 5
     kill -9 "${pid_of[n0]}"
     wait "${pid_of[n0]}" || true
     touch solved

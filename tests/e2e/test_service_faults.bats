@@ -317,17 +317,20 @@ dismiss() {
 
 # bats test_tags=slow
 @test "kill -9 of the busy learner: all iterations are done all the same" {
-    local id busy
-    sed -i 's/^coordinator:/&\n  iterations: 400/' job.yaml
+    local id busy=
+    sed -i 's/^coordinator:/&\n  iterations: 400/
+            s/prize: solved/&, gate: killed, at: 2000/' job.yaml
     for id in 0 1 2 3; do
         node $id
     done
-    event n0 '"evaluation"'
-    learns n0
-    call 1 resource --json
-    busy=2
-    [[ $output != *'"learn_1"'* ]] || busy=1
+    until [ -n "$busy" ]; do # then it stands still: nothing more is collected
+        for id in 1 2; do
+            call $id resource --json
+            [[ $output != *'"learn_1"'*'"progress":'[1-9]* ]] || busy=$id
+        done
+    done
     kill -9 "${pid_of[n$busy]}"
+    touch killed
     finish n0
     [ "$code" -eq 0 ] || { echo "node 0: exit $code: $err" >&2; return 1; }
     last_line "$rest"

@@ -338,6 +338,11 @@ unharmed() {
     [ "$status" -eq 1 ]
     # as it is, without the pause, and without each of six other traits
     [[ $stderr == *"of 2 faults it needs the 2 in needed.yaml; 8 runs"* ]]
+    printf 'script: [{at: 1, power: 1, for_ms: 500}]\n' >power.yaml
+    run --separate-stderr "$LOCKSTEP" sim "$barrier" --nodes 3 --seed 0 \
+        --faults power.yaml --sabotage later-events --minimize needed.yaml
+    [ "$status" -eq 1 ]
+    [[ $stderr == *"of 2 faults it needs the 2 in needed.yaml; 8 runs"* ]]
 }
 
 @test "faults that are wrong are shown with line and caret" {

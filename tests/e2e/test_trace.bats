@@ -45,7 +45,7 @@ teardown() {
 }
 
 @test "a node that is stopped is the first cause of what the others say" {
-    start run run "$cartpole" "${endless[@]}" --json --set world.silence_ms=500
+    start run run "$cartpole" "${endless[@]}" --json
     nodes_of run 5
     event run '"evaluation"'
     kill -STOP "${nodes[2]}"
