@@ -10,15 +10,23 @@ static const struct severed_plan parted = {
 
 /* ---- coming back ------------------------------------------------------- */
 
+/* Each holds for as long as it takes to be noticed. */
+static void break_and_mend(struct severed_link *link, struct severed_node *who,
+                           int away)
+{
+    severed_reset(link, LINK_HOLDS);
+    assert_reaches(&who->away_n, away);
+    severed_reset(link, LINK_PASSES);
+    assert_reaches(&who->back, away);
+}
+
 TEST(a_connection_that_breaks_is_mended_and_nobody_is_told)
 {
     struct severed_world *world = severed_start(&patient);
     struct severed_node *a = &world->at[0];
     severed_watch(world);
-    for (int i = 1; i <= 3; i++) {
-        severed_reset(&a->link, LINK_PASSES);
-        assert_reaches(&a->back, i);
-    }
+    for (int i = 1; i <= 3; i++)
+        break_and_mend(&a->link, a, i);
     assert_ok(ls_emit(a->node, "x", "again", 5));
     assert_reaches(&world->at[1].heard, 1);
     assert_reaches(&a->heard, 1);
@@ -227,12 +235,10 @@ TEST(a_leaf_may_go_away_and_come_back)
                                              .topology = LS_TOPOLOGY_STAR,
                                              .heartbeat_ms = 20,
                                              .silence_ms = 60000});
-    struct severed_node *hub = &world->at[0];
+    struct severed_node *hub = &world->at[0], *leaf = &world->at[1];
     severed_watch(world);
-    severed_reset(&hub->link, LINK_PASSES); /* both leaves */
-    assert_reaches(&hub->back, 2);
-    severed_reset(&world->at[1].link, LINK_PASSES);
-    assert_reaches(&world->at[1].back, 2); /* the hub, and who is behind it */
+    break_and_mend(&hub->link, hub, 2);   /* both leaves */
+    break_and_mend(&leaf->link, leaf, 2); /* the hub, and who is behind it */
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(counter_get(&world->at[i].lost), 0);
     for (size_t i = 0; i < 3; i++)
