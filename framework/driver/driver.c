@@ -243,14 +243,37 @@ static int find_local_rank(ls_driver *driver)
     return status;
 }
 
+static int save_random(void *self, ls_blob_sink *sink)
+{
+    const struct ls_rng *random = self;
+    return ls_blob_sink_add(sink, random->state, sizeof random->state);
+}
+
+static int load_random(void *self, ls_blob_source *source)
+{
+    struct ls_rng read, *random = self;
+    const int status =
+        ls_blob_source_read(source, read.state, sizeof read.state);
+    if (status != LS_OK)
+        return status;
+    if (!ls_rng_is_valid(&read))
+        return ls_error(LS_EPROTO, "a generator of nothing but zeros");
+    *random = read;
+    return LS_OK;
+}
+
 static int add_random(ls_driver *driver)
 {
+    static const struct ls_blob_ops ops = {.save = save_random,
+                                           .load = load_random};
+
     ls_rng_seed(&driver->random, ls_driver_seed(driver),
                 STREAM_OF_RANK(driver->rank));
     return ls_blobs_add(driver->rank_blobs,
                         &(struct ls_blob){.name = "random",
                                           .form = {LS_BLOB_I64, 1, {4}},
-                                          .memory = driver->random.state});
+                                          .ops = &ops,
+                                          .self = &driver->random});
 }
 
 static int driver_init(ls_driver *driver, struct driver_run *run, size_t at)

@@ -167,17 +167,13 @@ int agent_align_replicas(struct agent *agent)
 
 /* Environments ------------------------------------------------------------- */
 
-#define N_NOISE (sizeof((struct ls_rng *)0)->state / sizeof(uint64_t))
-
 static int write_env(const struct agent *agent, size_t index, ls_writer *out)
 {
     const struct agent_env *env = &agent->envs[index];
     const struct ls_env_ops *ops = agent->plugin->env;
     ls_write_map(out, 5);
     ls_write_string(out, "noise");
-    ls_write_array(out, N_NOISE);
-    for (size_t i = 0; i < N_NOISE; i++)
-        ls_write_uint(out, env->noise.state[i]);
+    ls_write_rng(out, &env->noise);
     ls_write_string(out, "begun");
     ls_write_bool(out, env->begun && ops->n_parts > 0);
     ls_write_string(out, "episode_return");
@@ -190,21 +186,15 @@ static int write_env(const struct agent *agent, size_t index, ls_writer *out)
                        out);
 }
 
-static int read_noise(struct ls_rng *out, const ls_value *in)
-{
-    for (size_t i = 0; i < N_NOISE; i++)
-        if (ls_value_uint(ls_value_at(in, i), &out->state[i]) != LS_OK)
-            return ls_error_at(LS_EPROTO, "noise");
-    return LS_OK;
-}
-
 static int read_env(struct agent *agent, size_t index, const ls_value *in)
 {
     struct agent_env *env = &agent->envs[index];
     const struct ls_env_ops *ops = agent->plugin->env;
     const void *observation;
     size_t size;
-    int status = read_noise(&env->noise, ls_value_get(in, "noise"));
+    int status = ls_value_rng(ls_value_get(in, "noise"), &env->noise);
+    if (status != LS_OK)
+        status = ls_error_at(LS_EPROTO, "noise");
     if (status == LS_OK)
         status = ls_value_bool(ls_value_get(in, "begun"), &env->begun);
     if (status == LS_OK)

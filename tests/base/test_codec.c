@@ -291,6 +291,48 @@ TEST_WITH(what_is_longer_than_its_form_can_say_is_refused, setup_writer,
     a_writer_fails_as(writer, LS_ELIMIT, "the binary is over 4 GiB");
 }
 
+TEST_WITH(a_generator_reads_back, setup_writer, teardown_writer)
+{
+    struct ls_rng rng, read = {{0}};
+    ls_rng_seed(&rng, 7, 9);
+    ls_write_rng(*state, &rng);
+    ls_document *document = read_written(*state);
+    assert_ok(ls_value_rng(ls_document_root(document), &read));
+    assert_memory_equal(&read, &rng, sizeof rng);
+    ls_document_destroy(&document);
+}
+
+TEST(what_is_no_generator_is_not_read_as_one)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+        const char *text;
+    } bad[] = {
+        {BYTES("\x07"), "four"},
+        {BYTES("\x93\1\2\3"), "four"},
+        {BYTES("\x95\1\2\3\4\5"), "four"},
+        {BYTES("\x84\xa1"
+               "a\1\xa1"
+               "b\1\xa1"
+               "c\1\xa1"
+               "d\1"),
+         "four"},
+        {BYTES("\x94\1\2\xff\4"), "number 2 of a generator"},
+        {BYTES("\x94\0\0\0\0"), "zeros"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const struct ls_rng before = {{1, 2, 3, 4}};
+        struct ls_rng rng = before;
+        ls_document *document = NULL;
+        assert_ok(ls_document_read(&document, bad[i].bytes, bad[i].size, NULL));
+        assert_fails(ls_value_rng(ls_document_root(document), &rng), LS_EPROTO);
+        assert_error_has(bad[i].text);
+        assert_memory_equal(&rng, &before, sizeof before);
+        ls_document_destroy(&document);
+    }
+}
+
 TEST(bytes_that_are_no_value_are_refused)
 {
     assert_refused(LS_EPROTO, "", 0, "missing");

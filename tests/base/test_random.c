@@ -43,6 +43,19 @@ TEST(streams_of_one_seed_share_no_numbers)
     }
 }
 
+TEST(nothing_but_zeros_is_no_generator)
+{
+    struct ls_rng rng;
+    ls_rng_seed(&rng, 0, 0);
+    assert_true(ls_rng_is_valid(&rng));
+    for (size_t i = 0; i < 4; i++) {
+        rng = (struct ls_rng){{0}};
+        assert_false(ls_rng_is_valid(&rng));
+        rng.state[i] = UINT64_C(1) << 63;
+        assert_true(ls_rng_is_valid(&rng));
+    }
+}
+
 TEST(below_stays_below_its_bound)
 {
     struct ls_rng rng;

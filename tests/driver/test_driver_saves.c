@@ -147,6 +147,24 @@ WITH_FOLDER(what_is_saved_is_loaded_in_all_ranks)
     }
 }
 
+static int save_zeros(void *self, ls_driver *driver)
+{
+    struct job *job = self;
+    TRY(begin(job, driver));
+    *ls_driver_random(driver) = (struct ls_rng){{0}};
+    TRY(ls_driver_open_checkpoints(driver, job->folder, NULL));
+    return ls_driver_save(driver, job->number, false);
+}
+
+/* As in a foreign file: a shuffle by it would never end. */
+WITH_FOLDER(a_generator_of_zeros_is_not_loaded)
+{
+    struct job saved = job_of(*state, 3), loaded = job_of(*state, 3);
+    assert_ok(run_threads(2, save_zeros, &saved));
+    assert_fails(run_threads(2, load, &loaded), LS_EPROTO);
+    assert_error_has("zeros");
+}
+
 WITH_FOLDER(other_numbers_of_ranks_load_what_is_shared)
 {
     struct job saved = job_of(*state, 3);

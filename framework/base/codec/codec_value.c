@@ -179,6 +179,25 @@ int ls_value_floats(const ls_value *value, float *values, size_t n)
     return copy_numbers(value, values, n, sizeof *values);
 }
 
+int ls_value_rng(const ls_value *value, struct ls_rng *out)
+{
+    struct ls_rng read;
+    const size_t n = sizeof read.state / sizeof *read.state;
+    if (value == NULL)
+        return ls_error(LS_ENOENT, "there is no generator");
+    if (ls_value_type(value) != LS_VALUE_ARRAY || ls_value_size(value) != n)
+        return ls_error(LS_EPROTO, "not a generator, which is an array of four "
+                                   "numbers");
+    for (size_t i = 0; i < n; i++)
+        if (ls_value_uint(ls_value_at(value, i), &read.state[i]) != LS_OK)
+            return ls_error_at(LS_EPROTO, "number %zu of a generator", i);
+    if (!ls_rng_is_valid(&read))
+        return ls_error(LS_EPROTO, "a generator of nothing but zeros, which "
+                                   "would draw 0 for ever");
+    *out = read;
+    return LS_OK;
+}
+
 size_t ls_value_size(const ls_value *value)
 {
     if (value == NULL)

@@ -282,6 +282,14 @@ void ls_write_floats(ls_writer *writer, const float *values, size_t n)
     write_numbers(writer, values, n, sizeof *values);
 }
 
+void ls_write_rng(ls_writer *writer, const struct ls_rng *rng)
+{
+    const size_t n = sizeof rng->state / sizeof *rng->state;
+    ls_write_array(writer, n);
+    for (size_t i = 0; i < n; i++)
+        ls_write_uint(writer, rng->state[i]);
+}
+
 int ls_writer_bytes(ls_writer *writer, const void **data, size_t *size)
 {
     if (writer->status != LS_OK)

@@ -29,6 +29,11 @@ void ls_rng_seed(struct ls_rng *rng, uint64_t seed, uint64_t stream)
     }
 }
 
+bool ls_rng_is_valid(const struct ls_rng *rng)
+{
+    return (rng->state[0] | rng->state[1] | rng->state[2] | rng->state[3]) != 0;
+}
+
 uint64_t ls_rng_next(struct ls_rng *rng)
 {
     uint64_t *const state = rng->state;

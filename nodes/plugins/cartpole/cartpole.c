@@ -172,13 +172,14 @@ static int load_cart(void *env, const ls_value *in)
 static int save_generator(const void *env, ls_writer *out)
 {
     const struct cartpole *self = env;
-    return generator_save(&self->rng, out);
+    ls_write_rng(out, &self->rng);
+    return LS_OK;
 }
 
 static int load_generator(void *env, const ls_value *in)
 {
     struct cartpole *self = env;
-    return generator_load(&self->rng, in);
+    return ls_value_rng(in, &self->rng);
 }
 
 static const struct ls_state_part parts[] = {

@@ -5,33 +5,6 @@
 
 #include "ppo.h"
 
-#define N_STATE (sizeof((struct ls_rng *)0)->state / sizeof(uint64_t))
-
-int generator_save(const struct ls_rng *rng, ls_writer *out)
-{
-    ls_write_array(out, N_STATE);
-    for (size_t i = 0; i < N_STATE; i++)
-        ls_write_uint(out, rng->state[i]);
-    return LS_OK;
-}
-
-int generator_load(struct ls_rng *rng, const ls_value *in)
-{
-    struct ls_rng read;
-    uint64_t any = 0;
-    if (ls_value_size(in) != N_STATE)
-        return ls_error(LS_EPROTO, "it is not a generator");
-    for (size_t i = 0; i < N_STATE; i++) {
-        if (ls_value_uint(ls_value_at(in, i), &read.state[i]) != LS_OK)
-            return ls_error_at(LS_EPROTO, "generator");
-        any |= read.state[i];
-    }
-    if (any == 0) /* it would never leave that */
-        return ls_error(LS_EPROTO, "a generator of nothing but zeros");
-    *rng = read;
-    return LS_OK;
-}
-
 static int read_finite(const ls_value *in, float *values, size_t n)
 {
     const int err = ls_value_floats(in, values, n);
@@ -113,12 +86,13 @@ static int load_optimiser(void *policy, const ls_value *in)
 
 static int save_shuffles(const void *policy, ls_writer *out)
 {
-    return generator_save(&((const struct ppo *)policy)->rng, out);
+    ls_write_rng(out, &((const struct ppo *)policy)->rng);
+    return LS_OK;
 }
 
 static int load_shuffles(void *policy, const ls_value *in)
 {
-    return generator_load(&((struct ppo *)policy)->rng, in);
+    return ls_value_rng(in, &((struct ppo *)policy)->rng);
 }
 
 static int save_counter(const void *policy, ls_writer *out)

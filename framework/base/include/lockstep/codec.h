@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lockstep/random.h"
 #include "lockstep/status.h"
 
 #ifdef __cplusplus
@@ -53,6 +54,8 @@ LS_API void ls_write_map_end(ls_writer *writer);
 /* Many numbers at once: a binary of `n` doubles or floats, little-endian. */
 LS_API void ls_write_doubles(ls_writer *writer, const double *values, size_t n);
 LS_API void ls_write_floats(ls_writer *writer, const float *values, size_t n);
+/* A generator: its state, as an array of four numbers. */
+LS_API void ls_write_rng(ls_writer *writer, const struct ls_rng *rng);
 
 /* What has been written: exactly one whole value.
  * data:   borrow: until the writer is used again.
@@ -134,6 +137,10 @@ LS_MUST_USE LS_API int ls_value_doubles(const ls_value *value, double *values,
                                         size_t n);
 LS_MUST_USE LS_API int ls_value_floats(const ls_value *value, float *values,
                                        size_t n);
+/* A generator that was written so; out is written on success only.
+ * Errors: those of ls_value_uint(); LS_EPROTO it has another form, or is none:
+ *         see ls_rng_is_valid(). */
+LS_MUST_USE LS_API int ls_value_rng(const ls_value *value, struct ls_rng *out);
 /* Items of an array, pairs of a map, bytes of a string or binary; else 0. */
 LS_API size_t ls_value_size(const ls_value *value);
 /* Item `index` of an array, or the value of pair `index` of a map; NULL if

@@ -7,6 +7,7 @@
 #ifndef LOCKSTEP_RANDOM_H
 #define LOCKSTEP_RANDOM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "lockstep/status.h"
@@ -22,6 +23,10 @@ struct ls_rng {
 /* Fill the state from `seed`; `stream` picks one of 2^64 sequences for it, so
  * that nodes with the same seed can draw different numbers. */
 LS_API void ls_rng_seed(struct ls_rng *rng, uint64_t seed, uint64_t stream);
+
+/* Whether it is a generator, as of one that was saved: not all of its state is
+ * 0. It would never leave that, and ls_rng_below() never return. */
+LS_API bool ls_rng_is_valid(const struct ls_rng *rng);
 
 /* 64 uniform bits. */
 LS_API uint64_t ls_rng_next(struct ls_rng *rng);
