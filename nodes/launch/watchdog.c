@@ -8,8 +8,10 @@
 
 #include "lockstep/runtime.h"
 
+#include "join_within.h"
+
 /* What is said last, to pipes that may be full, has so long. */
-#define SAY_MS 500
+#define SAY_MS 1000
 
 struct watchdog {
     watchdog_say *say;
@@ -51,7 +53,7 @@ static void end_process(watchdog *self)
     ls_mutex_unlock(&self->mutex);
     if (ls_thread_spawn(self->runtime, &voice, "last words", say, &words) ==
         LS_OK)
-        (void)!ls_thread_join(&voice, ls_deadline(self->runtime, SAY_MS));
+        (void)join_within(&voice, SAY_MS);
     _exit(exit_code);
 }
 

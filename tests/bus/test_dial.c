@@ -154,6 +154,33 @@ static void redial(const struct link *link)
     links_close_marked(node);
 }
 
+TEST(who_stood_still_itself_gives_up_nobody_that_it_could_not_hear)
+{
+    begin();
+    assert_ok(by_hearsay(2));
+    struct link *const link = dialled(2);
+    const int64_t late = 5 * link->redial_ns;
+    const int64_t now = link->heard_at + late;
+    node->world.leaving = false;
+    links_excuse(node, late, now);
+    (void)links_tick(node, now);
+    assert_false(link->closing);
+    redial(link); /* and then after as long as ever */
+    assert_null(dialled(2));
+    node->world.leaving = true;
+    end();
+}
+
+TEST(what_was_heard_after_ones_own_stop_is_not_of_a_time_to_come)
+{
+    begin();
+    assert_ok(given(2));
+    const int64_t now = dialled(2)->heard_at + 1;
+    links_excuse(node, 2 * LS_NS_PER_S, now);
+    assert_true(dialled(2)->heard_at == now);
+    end();
+}
+
 /* Where node 2 is away, and node 3 waits for a place: what shows that node 2
  * has begun a new life gives that place to node 3, which says to be there too.
  */

@@ -32,9 +32,9 @@ TEST(silent_addresses_and_missing_ids_are_named)
     static const uint32_t members[] = {7, 1000000, 4294967295u};
     struct ls_node_options options = usual(7);
     options.world_size = 3;
-    options.start_timeout_ms = 30;
+    options.start_timeout_ms = 300;
     assert_fails(start_with(&options, "tcp://127.0.0.1:1"), LS_EUNREACHABLE);
-    assert_error_has("within 30 ms (start_timeout_ms): 1 of 3 nodes are ready");
+    assert_error_has("within 300 ms (start_timeout_ms): 1 of 3 nodes are ready");
     assert_error_has("2 more");
     assert_error_has("tcp://127.0.0.1:1: no answer");
     options.members = members;
@@ -154,7 +154,7 @@ TEST(another_job_is_a_mismatch)
     options = usual(2);
     options.job = "that-job";
     options.world_size = 2;
-    options.start_timeout_ms = 500;
+    options.start_timeout_ms = LONG_MS;
     assert_fails(start_with(&options, ls_node_endpoint(node)), LS_EMISMATCH);
     assert_error_has("this-job");
     assert_error_has("that-job");
@@ -169,7 +169,7 @@ TEST(another_configuration_is_a_mismatch)
     options = usual(2);
     options.config_hash = 0xdef;
     options.world_size = 2;
-    options.start_timeout_ms = 500;
+    options.start_timeout_ms = LONG_MS;
     assert_fails(start_with(&options, ls_node_endpoint(node)), LS_EMISMATCH);
     assert_error_has("configuration");
     assert_error_has("abc");
@@ -198,11 +198,15 @@ TEST(an_address_in_another_spelling_is_named_in_both)
     assert_fails(start_with(&second, other), LS_EMISMATCH);
     assert_error_has(other);
     assert_error_has("another address than the one that was dialled");
-    struct ls_refusal refusal;
-    assert_int_equal(ls_node_refusals(node, &refusal, 1), 1);
-    assert_int_equal(refusal.kind, LS_REFUSAL_STRANGER);
-    assert_non_null(strstr(refusal.why, is));
-    assert_non_null(strstr(refusal.why, other));
+    /* And it may have tried for longer than a connection may be silent. */
+    struct ls_refusal refusals[8];
+    const size_t n = ls_node_refusals(node, refusals, 8);
+    bool is_named = false;
+    for (size_t i = 0; i < n && i < 8; i++)
+        is_named = is_named || (refusals[i].kind == LS_REFUSAL_STRANGER &&
+                                strstr(refusals[i].why, is) != NULL &&
+                                strstr(refusals[i].why, other) != NULL);
+    assert_true(is_named);
     ls_node_destroy(&node);
     ls_security_destroy(&options.security);
     assert_int_equal(unlink(secret), 0);

@@ -437,6 +437,13 @@ static int64_t pursue(ls_node *node, struct link *link, int64_t now)
     return ask_at < redial_at ? ask_at : redial_at;
 }
 
+void links_excuse(ls_node *node, int64_t late, int64_t now)
+{
+    for (struct link *link = node->links; link != NULL; link = link->next)
+        link->heard_at =
+            link->heard_at + late < now ? link->heard_at + late : now;
+}
+
 int64_t links_tick(ls_node *node, int64_t now)
 {
     int64_t next = LS_FOREVER;

@@ -72,6 +72,8 @@ void link_unbind(ls_node *node, struct link *link);
 /* Who answers there is gone: it closes, or waits for another to be shown. */
 void link_retire(ls_node *node, struct link *link, bool left);
 void link_present(ls_node *node, struct link *link);
+/* This node stood still for so long: it could hear nobody. Before the tick. */
+void links_excuse(ls_node *node, int64_t late, int64_t now);
 /* Dial anew where nobody has been heard for long; returns when to look again.*/
 int64_t links_tick(ls_node *node, int64_t now);
 void links_close_marked(ls_node *node);

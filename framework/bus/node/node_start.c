@@ -14,7 +14,8 @@
 #define LOOK_MS       1000
 #define LOOK_AGAIN_MS 5000
 /* How often it is said who is missing. */
-#define SAY_MS 2000
+#define SAY_MS  2000
+#define WHY_MAX 256
 
 /* ---- open -------------------------------------------------------------- */
 
@@ -242,19 +243,17 @@ static size_t silent_links(ls_node *node, struct silent *out, size_t capacity)
     return n;
 }
 
-static bool explain(ls_node *node, const struct silent *link, char *why,
-                    size_t size)
+static bool explain(ls_node *node, const struct silent *link, char *why)
 {
     return transport_explain(node->transport, link->endpoint, link->known,
-                             link->id, why, size);
+                             link->id, why, WHY_MAX);
 }
 
 /* Whether waiting does not help: nobody is here, and whoever listens at the
- * addresses that the user gave does not let this node in. */
-static bool is_shut_out(ls_node *node)
+ * addresses that the user gave does not let this node in, for this reason. */
+static bool is_shut_out(ls_node *node, char *why)
 {
     struct silent silent[MAX_SILENT];
-    char why[256];
     bool shut_out = false;
     transport_lock(node->transport);
     const bool alone = membership_n_ready(&node->world) == 0;
@@ -263,7 +262,7 @@ static bool is_shut_out(ls_node *node)
     for (size_t i = 0; i < n && alone; i++) {
         if (!silent[i].attached)
             continue;
-        shut_out = explain(node, &silent[i], why, sizeof why);
+        shut_out = explain(node, &silent[i], why);
         if (!shut_out)
             break;
     }
@@ -292,7 +291,9 @@ static void append_silent(const ls_node *node, struct text *text,
                  why[0] != '\0' ? why : "no answer");
 }
 
-static int not_formed(ls_node *node, bool hopeless)
+/* shut_out: why waiting does not help; "": it has been waited for long enough.
+ */
+static int not_formed(ls_node *node, const char *shut_out)
 {
     char buffer[LS_ERROR_TEXT_MAX - 200], within[64] = "";
     struct text text = {buffer, sizeof buffer, 0};
@@ -313,19 +314,24 @@ static int not_formed(ls_node *node, bool hopeless)
     bool mismatch = refusal[0] != '\0' && alone && n == 0;
     bool said = false; /* what a hint of them would say, in more words */
     for (size_t i = 0; i < n; i++) {
-        char why[256];
-        const bool shut_out = explain(node, &silent[i], why, sizeof why);
+        char why[WHY_MAX];
+        bool refused = explain(node, &silent[i], why);
+        if (!refused && silent[i].attached && shut_out[0] != '\0') {
+            /* It has said so before, and does not answer now. */
+            snprintf(why, sizeof why, "%s", shut_out);
+            refused = true;
+        }
         append_silent(node, &text, &silent[i], why);
         said = said || (silent[i].answers && silent[i].refusal[0] == '\0');
         mismatch =
-            mismatch || (alone && (shut_out || silent[i].refusal[0] != '\0'));
+            mismatch || (alone && (refused || silent[i].refusal[0] != '\0'));
     }
     if (refusal[0] != '\0')
         text_add(&text, "; refused: %s", refusal);
     if (hint[0] != '\0' &&
         !(said && node->options.topology == LS_TOPOLOGY_MESH))
         text_add(&text, "; %s", hint);
-    if (!hopeless)
+    if (shut_out[0] == '\0')
         snprintf(within, sizeof within, " within %d ms (start_timeout_ms)",
                  node->options.start_timeout_ms);
     return ls_error(mismatch ? LS_EMISMATCH : LS_EUNREACHABLE,
@@ -353,8 +359,8 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Lock held. */
-static int wait_for_members(ls_node *node, int64_t deadline)
+/* Lock held. shut_out: WHY_MAX bytes, for why waiting does not help. */
+static void wait_for_members(ls_node *node, int64_t deadline, char *shut_out)
 {
     int64_t look_at = ls_deadline(node->runtime, LOOK_MS);
     int64_t say_at = node->options.waiting != NULL
@@ -375,18 +381,20 @@ static int wait_for_members(ls_node *node, int64_t deadline)
         if (until == say_at)
             say_at = say_missing(node);
         if (until == look_at) {
-            status = is_shut_out(node) ? LS_EMISMATCH : LS_OK;
+            status = is_shut_out(node, shut_out) ? LS_EMISMATCH : LS_OK;
+            if (status == LS_OK)
+                shut_out[0] = '\0';
             look_at = ls_deadline(node->runtime, LOOK_AGAIN_MS);
         }
         transport_lock(node->transport);
     }
-    return status;
 }
 
 static int wait_formed(ls_node *node, int64_t deadline)
 {
+    char shut_out[WHY_MAX] = "";
     transport_lock(node->transport);
-    const int status = wait_for_members(node, deadline);
+    wait_for_members(node, deadline, shut_out);
     const bool is_formed = formed(node);
     node->world.formed = is_formed;
     char fatal[LS_ERROR_TEXT_MAX];
@@ -407,7 +415,7 @@ static int wait_formed(ls_node *node, int64_t deadline)
                ? ls_error(interrupted,
                           "node %u was interrupted before its world was formed",
                           node->options.id)
-               : not_formed(node, status == LS_EMISMATCH);
+               : not_formed(node, shut_out);
 }
 
 /* Of a node that is in its world, what cannot be dialled now is dialled later:

@@ -27,7 +27,7 @@
 #define FRAME_MAX   256 /* a user name and a password have 255 at most */
 #define N_ADDRESSES 2
 /* From the bind of a socket until its gate is told where that is. */
-#define OPENS_MS 2000
+#define OPENS_MS 20000
 
 struct zmq_gate {
     struct zmq_gate *next;
