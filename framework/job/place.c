@@ -14,6 +14,7 @@ static bool ids_are_numbers(const char *list)
     size_t size, n = 0;
     for (; (word = word_list_next(&list, &size)) != NULL; n++)
         if (size > 10 || strspn(word, "0123456789") < size ||
+            (word[0] == '0' && size > 1) || /* no id is spelled so */
             strtoull(word, NULL, 10) > UINT32_MAX)
             return false;
     return n != 0;

@@ -111,7 +111,7 @@ static void put_all(FILE *to, const struct compose_file *file)
                   "  cap_drop: [ALL]\n"
                   "  security_opt: [\"no-new-privileges:true\"]\n"
                   "  pids_limit: 256\n"
-                  "  stop_grace_period: 2s\n"
+                  "  stop_grace_period: 7s\n"
                   "\n"
                   "x-health: &health\n"
                   "  interval: 5s\n"

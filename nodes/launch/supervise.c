@@ -614,7 +614,7 @@ static void start_node(supervisor *sup, size_t index)
 #define SETTLE_MS 200
 /* From the word to the kill, and from the kill to giving up. A node that is a
  * process and hangs says where, and goes, before the first is over. */
-#define GRACE_MS  2000
+#define GRACE_MS  8000
 #define KILLED_MS 2000
 
 int supervisor_create(supervisor **out, const struct plan *plan, render *to,

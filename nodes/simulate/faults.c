@@ -215,7 +215,8 @@ static void read_item(struct faults *out, ls_config_section *item,
 {
     struct fault fault = {.kind = read_kind(item)};
     (void)ls_config_require(item, "at");
-    fault.at = (int64_t)(ls_config_double(item, "at", 0.0, 0.0, 86400.0) *
+    /* One that was drawn may end, or restart, days after it began. */
+    fault.at = (int64_t)(ls_config_double(item, "at", 0.0, 0.0, 4 * 86400.0) *
                          (double)LS_NS_PER_S);
     if (fault.kind < FAULT_PAUSE)
         read_link(&fault, item, fault_names[fault.kind], plan);

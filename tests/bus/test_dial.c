@@ -171,6 +171,27 @@ TEST(who_stood_still_itself_gives_up_nobody_that_it_could_not_hear)
     end();
 }
 
+/* As a client that has left before this node dialled it. */
+TEST(who_is_not_named_any_more_is_given_up_and_that_is_no_refusal)
+{
+    begin();
+    assert_ok(by_hearsay(2));
+    assert_ok(by_hearsay(3));
+    struct link *const named = dialled(3);
+    node->loop.now = named->heard_at + named->redial_ns - 1;
+    assert_ok(by_hearsay(3)); /* by a heartbeat */
+    redial(dialled(2));
+    assert_null(dialled(2));
+    assert_null(dialled(3));
+    struct ls_refusal refusal;
+    transport_unlock(node->transport);
+    assert_int_equal(ls_node_refusals(node, &refusal, 1), 1);
+    transport_lock(node->transport);
+    assert_has(refusal.why, "spoke of node 3 there, and nobody answers");
+    node->world.leaving = true;
+    end();
+}
+
 TEST(what_was_heard_after_ones_own_stop_is_not_of_a_time_to_come)
 {
     begin();

@@ -101,6 +101,10 @@ becomes() {
     event run '"progress"'
     becomes idle --id 0
     [ "$status" -eq 0 ]
-    health
+    local n
+    for ((n = 0; n < 3000; n++)); do # some may be starting yet
+        health
+        [ "$status" -ne 0 ] || break
+    done
     [ "$status" -eq 0 ]
 }

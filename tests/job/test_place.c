@@ -49,6 +49,8 @@ TEST(what_is_no_place_is_refused_and_shown)
                                         "role:",
                                         "label",
                                         "id:4294967296",
+                                        "id:07",
+                                        "id:1,00",
                                         "node:3",
                                         "role:a\"b",
                                         "label:x,caf\xc3\xa9",

@@ -379,21 +379,14 @@ TEST(clocks_are_set_ahead_and_back)
 }
 
 /* What all of it draws, written down and read again. */
-TEST(what_is_written_loads_as_the_same)
+static void assert_loads_as_the_same(const char *from)
 {
     struct faults faults, again;
     struct ls_rng rng;
     struct fault *list;
     size_t n, size;
     char *text = NULL;
-    assert_ok(
-        load(&faults,
-             "network: {delay_ms: 0.1, jitter_ms: 3, loss: 0.05}\n"
-             "random:\n"
-             "  {cuts: {count: 9}, resets: 9, pauses: {count: 9}, kills: 9,\n"
-             "   strangers: {count: 9}, steps: {count: 9},\n"
-             "   skew: {offset_ms: 0.3, drift: 0.001}}\n"
-             "script: [{at: 0.7, shape: all > 2, network: {loss: 0.3}}]\n"));
+    assert_ok(load(&faults, from));
     ls_rng_seed(&rng, 5, 0);
     assert_ok(faults_draw(&faults, &five, &rng, &list, &n));
     assert_true(n > 20);
@@ -425,6 +418,27 @@ TEST(what_is_written_loads_as_the_same)
     free(list);
     faults_fini(&again);
     faults_fini(&faults);
+}
+
+TEST(what_is_written_loads_as_the_same)
+{
+    assert_loads_as_the_same(
+        "network: {delay_ms: 0.1, jitter_ms: 3, loss: 0.05}\n"
+        "random:\n"
+        "  {cuts: {count: 9}, resets: 9, pauses: {count: 9}, kills: 9,\n"
+        "   strangers: {count: 9}, steps: {count: 9},\n"
+        "   skew: {offset_ms: 0.3, drift: 0.001}}\n"
+        "script: [{at: 0.7, shape: all > 2, network: {loss: 0.3}}]\n");
+}
+
+TEST(so_does_what_takes_as_long_as_it_may)
+{
+    assert_loads_as_the_same(
+        "random:\n"
+        "  {cuts: {count: 9, length_ms: 86400000}, kills: 9,\n"
+        "   restart_ms: 86400000, full: {count: 9, length_ms: 86400000},\n"
+        "   strangers: {count: 9, length_ms: 86400000},\n"
+        "   within_s: 86400}\n");
 }
 
 TEST(a_fault_prints_as_a_script_says_it)

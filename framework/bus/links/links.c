@@ -291,6 +291,7 @@ int link_dial(ls_node *node, const char *endpoint, bool attached, bool known,
     struct link *link = link_find(node, endpoint);
     if (link != NULL) {
         link->attached = link->attached || attached;
+        link->named_at = known ? node->loop.now : link->named_at;
         if (known && link->known && link->id != id)
             return dial_as(node, link, id);
         if (link->hearsay && !hearsay) { /* it says so itself now */
@@ -309,6 +310,7 @@ int link_dial(ls_node *node, const char *endpoint, bool attached, bool known,
     link->attached = attached;
     link->hearsay = hearsay;
     link->known = known;
+    link->named_at = node->loop.now;
     link->id = id;
     link->ask_ns = LINK_ASK_NS;
     link->redial_ns = hearsay ? silence_of(node) : first_redial(node);
@@ -360,10 +362,20 @@ static void redial(ls_node *node, struct link *link)
     link->closing = !link->attached;
 }
 
-/* Others may name it again. */
+static int64_t patience_of(const ls_node *node)
+{
+    return 2 * node->options.heartbeat_ms * LS_NS_PER_MS;
+}
+
+/* Others may name it again. Who is not named any more has left meanwhile, as a
+ * client does after its call, and is missed by nobody. */
 static void give_up(ls_node *node, struct link *link)
 {
     link->closing = true;
+    if (node->loop.now - link->named_at >= patience_of(node)) {
+        ls_log_debug("bus: nobody speaks of %s any more", link->endpoint);
+        return;
+    }
     (void)ls_error(LS_EUNREACHABLE,
                    "a member spoke of node %" PRIu32 " there, and nobody "
                    "answers",
@@ -384,11 +396,6 @@ static bool works(const struct link *link)
 {
     return link->transport != NULL && link->peer != NULL &&
            link->peer->member.state == LS_MEMBER_READY;
-}
-
-static int64_t patience_of(const ls_node *node)
-{
-    return 2 * node->options.heartbeat_ms * LS_NS_PER_MS;
 }
 
 static int64_t heard_at(const struct link *link)

@@ -40,6 +40,7 @@ struct link {
     bool closing;
     bool same_id;      /* another node with this node's id answers there */
     int64_t heard_at;  /* over it, or when it was dialled */
+    int64_t named_at;  /* by others, last */
     int64_t ask_at;    /* for the proof, again, */
     int64_t ask_ns;    /* after so long */
     int64_t redial_ns; /* after so long without a word it is dialled anew */

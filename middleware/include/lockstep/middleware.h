@@ -49,7 +49,7 @@ LS_API int ls_step_times_destroy(ls_step_times **times);
 /* Finish the task, on all nodes, when one of these is reached (>=). Values are
  * read from the context's field of the same name, after the forward halves of
  * an iteration; a limit on a field that the context lacks, or that is no number
- * there, is LS_EINVAL, as is one that is negative. */
+ * there, is LS_EINVAL, as is a negative number of steps or updates. */
 struct ls_stop_options {
     int64_t env_step;   /* total steps of environments; 0: never */
     int64_t train_iter; /* updates of the policy; 0: never */

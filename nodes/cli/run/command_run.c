@@ -28,7 +28,7 @@ static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
 
 /* A run that was told to end, or is out of time, has so long; the supervisor
  * takes less, but then what it wrote waits for somebody who reads it. */
-#define STOP_MS 10000
+#define STOP_MS 12000
 
 static const char not_stopped[] =
     "the run did not end in time: is nobody reading its output? Its nodes "
