@@ -17,7 +17,8 @@
 #include "blocks_inside.h"
 #include "lockstep/record.h"
 
-#define TAKE_MS  500
+#define TAKE_MS  500 /* a try */
+#define TRIES    4
 #define OFFER_MS 10000 /* who has not taken it then cannot */
 
 static const struct ls_field notice_fields[] = {
@@ -227,10 +228,18 @@ static int take(ls_node *node, const struct block_notice *offer,
     struct blocks *const blocks = node->blocks;
     char path[LS_OFFER_PATH_BYTES];
     int status = ls_offer_path(blocks->folder, offer->socket, path);
-    if (status == LS_OK)
-        status = ls_memory_take(out, node->runtime, path,
-                                (const uint8_t *)offer->key, blocks_begin(),
-                                ls_deadline(node->runtime, TAKE_MS));
+    if (status != LS_OK)
+        return status;
+    /* Who does not answer may stand still, or this node did: that takes the
+     * time of one. */
+    status = LS_ETIMEDOUT;
+    for (int i = 0; i < TRIES && status == LS_ETIMEDOUT; i++)
+        status =
+            node_is_stopping(node) && i > 0
+                ? ls_error(LS_ECLOSED, "the node stops")
+                : ls_memory_take(out, node->runtime, path,
+                                 (const uint8_t *)offer->key, blocks_begin(),
+                                 ls_deadline(node->runtime, TAKE_MS));
     if (status != LS_OK)
         return status;
     const struct block_words *const words = ls_memory_data(*out);
