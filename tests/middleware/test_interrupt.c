@@ -181,8 +181,8 @@ static const struct {
 
 /* ---- threads, and a signal ----------------------------------------------- */
 
-static ls_node *target;
-static int told; /* with which status */
+static ls_node *_Atomic target; /* the signal comes to any thread */
+static int told;                /* with which status */
 
 static void on_alarm(int number)
 {

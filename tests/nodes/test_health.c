@@ -236,7 +236,7 @@ TEST(all_are_asked_at_once_and_each_has_its_answer)
     liar_begin(&liar, "", 0, false);
     assert_int_equal(health_find(place, found, 8), 2);
     assert_int_equal(health_find(place + 1, found, 8), 0);
-    health_ask_all(answers, place, ids, 3, 100);
+    health_ask_all(answers, place, ids, 3, 1000);
     assert_int_equal(answers[0].status, LS_ETIMEDOUT);
     assert_string_equal(answers[0].text, "node 1 does not answer");
     assert_int_equal(answers[1].status, LS_ENOENT);
