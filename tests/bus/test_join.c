@@ -34,7 +34,8 @@ TEST(silent_addresses_and_missing_ids_are_named)
     options.world_size = 3;
     options.start_timeout_ms = 300;
     assert_fails(start_with(&options, "tcp://127.0.0.1:1"), LS_EUNREACHABLE);
-    assert_error_has("within 300 ms (start_timeout_ms): 1 of 3 nodes are ready");
+    assert_error_has(
+        "within 300 ms (start_timeout_ms): 1 of 3 nodes are ready");
     assert_error_has("2 more");
     assert_error_has("tcp://127.0.0.1:1: no answer");
     options.members = members;

@@ -31,8 +31,8 @@
 #include "work_service.h"
 
 /* A node that was told to end has so long, whatever its plugin does: for its
- * iteration to end, and what it has learned to be written. It is less than `run`
- * gives it, to which it then says where it hangs. */
+ * iteration to end, and what it has learned to be written. It is less than
+ * `run` gives it, to which it then says where it hangs. */
 #define STOP_MS 5000
 /* And so long to leave its world, once its work is over. */
 #define LEAVE_MS 10000
