@@ -33,6 +33,7 @@ void driver_close_checkpoints(ls_driver *driver)
 {
     (void)ls_checkpoints_close(&driver->saves.own);
     (void)ls_checkpoints_close(&driver->saves.shared);
+    driver->saves.rewinds = false; /* it was of that folder */
 }
 
 int ls_driver_open_checkpoints(ls_driver *driver, const char *folder,
@@ -138,6 +139,34 @@ static int commit(ls_driver *driver, int64_t number, bool stopped,
     return ls_checkpoints_commit(driver->saves.shared, &manifest);
 }
 
+/* After a commit: what it removed goes on the disks of other hosts, too. What
+ * cannot be removed stays until a later one. */
+static int keep_alike(ls_driver *driver)
+{
+    struct ls_group_parts parts = {.n = 0};
+    int64_t *numbers = NULL;
+    size_t n = 0;
+    if (driver->size == 1)
+        return LS_OK;
+    if (driver->rank == 0 &&
+        ls_checkpoints_list(driver->saves.shared, &numbers, &n) != LS_OK)
+        n = 0; /* of which nobody removes anything */
+    struct ls_group_operation broadcast = {
+        .kind = LS_GROUP_BROADCAST,
+        .name = "kept",
+        .count = n * sizeof numbers[0],
+        .in = numbers,
+        .parts = &parts,
+        .timeout_ms = driver->run->options->timeout_ms};
+    const int status = ls_group_do(driver->group, &broadcast);
+    if (status == LS_OK && driver->rank != 0)
+        (void)ls_checkpoints_keep(driver->saves.own, parts.items[0].data,
+                                  parts.items[0].size / sizeof numbers[0]);
+    ls_group_parts_free(&parts);
+    free(numbers);
+    return status;
+}
+
 int ls_driver_save(ls_driver *driver, int64_t number, bool stopped)
 {
     struct ls_checkpoint_entry own;
@@ -161,7 +190,7 @@ int ls_driver_save(ls_driver *driver, int64_t number, bool stopped)
     if (status == LS_OK)
         status = driver_agree(driver, committed);
     free(entries);
-    return status;
+    return status == LS_OK ? keep_alike(driver) : status;
 }
 
 /* ---- what is shared, from rank 0 to all ---------------------------------- */
@@ -254,7 +283,7 @@ static int count(ls_checkpoints *checkpoints, size_t *n)
     return status;
 }
 
-/* None is whole: fine if there is none. */
+/* None is whole in all ranks: fine if there is none. */
 static int refuse_damaged(ls_checkpoints *checkpoints)
 {
     size_t n = 0;
@@ -294,7 +323,7 @@ static int choose(ls_driver *driver, int64_t before, int64_t *number,
     if (driver->rank == 0 && chosen == LS_CHECKPOINT_NONE)
         status = ls_checkpoints_newest(saves->shared, before, true, NULL, NULL,
                                        &chosen);
-    if (status == LS_ENOENT && before == LS_CHECKPOINT_NONE)
+    if (status == LS_ENOENT)
         status = refuse_damaged(saves->shared);
     if (status == LS_OK && driver->rank == 0 && chosen != LS_CHECKPOINT_NONE)
         status = ls_checkpoints_manifest(saves->shared, chosen, manifest);
@@ -380,8 +409,10 @@ int ls_driver_load(ls_driver *driver, int64_t number,
             status = load_chosen(driver, &manifest, out);
             is_over = number != LS_CHECKPOINT_NONE || !is_damage(status);
             before = chosen;
-            driver->saves.rewinds = true;
-            driver->saves.rewind_to = chosen;
+            if (status == LS_OK) {
+                driver->saves.rewinds = true;
+                driver->saves.rewind_to = chosen;
+            }
         }
         ls_checkpoint_manifest_clear(&manifest);
         if (!is_over)
@@ -415,22 +446,34 @@ static int newest_of(ls_checkpoints *checkpoints,
                : status;
 }
 
-/* The save replaces what is there: that must not be something else. */
-static int next_number(ls_checkpoints *checkpoints, const char *folder,
-                       int64_t *number)
+/* The save replaces what is there, damaged or not: that must not be something
+ * else. */
+static int check_is_model(ls_checkpoints *checkpoints, const char *folder,
+                          int64_t number)
 {
-    struct ls_checkpoint_manifest manifest;
-    int status = newest_of(checkpoints, &manifest);
-    *number = 0;
-    if (status != LS_OK)
-        return status == LS_ENOENT ? LS_OK : status;
-    if (find_entry(&manifest, MODEL) == NULL)
+    struct ls_checkpoint_manifest manifest = {.epoch = 0};
+    int status = ls_checkpoints_manifest(checkpoints, number, &manifest);
+    if (status == LS_EPROTO) /* nobody can load it */
+        return LS_OK;
+    if (status == LS_OK && find_entry(&manifest, MODEL) == NULL)
         status = ls_error(LS_EMISMATCH,
                           "%s has checkpoints of a run: save the model in a "
                           "folder of its own",
                           folder);
-    *number = manifest.epoch + 1;
     ls_checkpoint_manifest_clear(&manifest);
+    return status;
+}
+
+static int next_number(ls_checkpoints *checkpoints, const char *folder,
+                       int64_t *number)
+{
+    int64_t *numbers = NULL;
+    size_t n = 0;
+    int status = ls_checkpoints_list(checkpoints, &numbers, &n);
+    *number = n > 0 ? numbers[n - 1] + 1 : 0;
+    for (size_t i = 0; i < n && status == LS_OK; i++)
+        status = check_is_model(checkpoints, folder, numbers[i]);
+    free(numbers);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include <dirent.h>
 
 #include "line.h"
+#include "lockstep/trainer.h"
 
 /* What a rank is to do, and what came of it. */
 struct job {
@@ -226,6 +227,132 @@ WITH_FOLDER(who_goes_on_from_an_earlier_one_replaces_those_after_it)
     assert_int_equal(loaded.shared[1], 101); /* that of the first */
 }
 
+static int fail_to_load_and_save(void *self, ls_driver *driver)
+{
+    struct ls_driver_loaded loaded;
+    struct job *job = self;
+    TRY(begin(job, driver));
+    TRY(ls_driver_open_checkpoints(
+        driver, job->folder, &(struct ls_checkpoint_retention){.last = 9}));
+    CHECK(ls_driver_load(driver, 1, &loaded) != LS_OK);
+    return ls_driver_save(driver, job->number, false);
+}
+
+/* The run does not go on from it. */
+WITH_FOLDER(a_load_that_fails_removes_nothing)
+{
+    struct job again = job_of(*state, 4), loaded = job_of(*state, 3);
+    for (int64_t i = 1; i <= 3; i++) {
+        struct job saved = job_of(*state, i);
+        assert_ok(run_threads(2, save, &saved));
+    }
+    break_file(*state, "rank.1.000001");
+    assert_ok(run_threads(2, fail_to_load_and_save, &again));
+    assert_ok(run_threads(2, load, &loaded));
+    assert_int_equal(loaded.shared[1], 103);
+}
+
+static int end_and_save_elsewhere(void *self, ls_driver *driver)
+{
+    const struct job *job = self;
+    char folder[128];
+    (void)snprintf(folder, sizeof folder, "%s/ended", job->folder);
+    TRY(line_setup(driver, &line_ops));
+    for (int i = 0; i < 2; i++) /* the second one has nothing to do */
+        TRY(ls_trainer_run(driver,
+                           &(struct ls_trainer_options){.data = &line_data,
+                                                        .epochs = 1,
+                                                        .batch_size = 40,
+                                                        .folder = folder,
+                                                        .resume = true},
+                           NULL));
+    TRY(ls_driver_open_checkpoints(
+        driver, job->folder, &(struct ls_checkpoint_retention){.last = 9}));
+    return ls_driver_save(driver, job->number, false);
+}
+
+/* What was loaded from one folder says nothing of another. */
+WITH_FOLDER(a_folder_is_saved_to_after_another_was_loaded_from)
+{
+    struct job again = job_of(*state, 4), loaded = job_of(*state, 3);
+    for (int64_t i = 1; i <= 3; i++) {
+        struct job saved = job_of(*state, i);
+        assert_ok(run_threads(2, save, &saved));
+    }
+    assert_ok(run_threads(2, end_and_save_elsewhere, &again));
+    assert_ok(run_threads(2, load, &loaded));
+    assert_int_equal(loaded.shared[1], 103);
+}
+
+/* Hosts of their own ---------------------------------------------------------
+ */
+
+static void folder_of(const struct job *job, const ls_driver *driver,
+                      char out[128])
+{
+    (void)snprintf(out, 128, "%s/host%u", job->folder, ls_driver_rank(driver));
+}
+
+static int save_on_hosts(void *self, ls_driver *driver)
+{
+    struct job *job = self;
+    char folder[128];
+    TRY(begin(job, driver));
+    folder_of(job, driver, folder);
+    TRY(ls_driver_open_checkpoints(
+        driver, folder, &(struct ls_checkpoint_retention){.last = 2}));
+    for (int64_t i = 1; i <= job->number; i++)
+        TRY(ls_driver_save(driver, i, false));
+    return LS_OK;
+}
+
+static int load_on_hosts(void *self, ls_driver *driver)
+{
+    struct job *job = self;
+    char folder[128];
+    TRY(begin(job, driver));
+    folder_of(job, driver, folder);
+    TRY(ls_driver_open_checkpoints(driver, folder, NULL));
+    return ls_driver_load(driver, LS_CHECKPOINT_NONE, &job->loaded);
+}
+
+static unsigned count_files(const struct scratch *scratch, const char *folder)
+{
+    char path[128];
+    const struct dirent *entry;
+    unsigned n = 0;
+    (void)snprintf(path, sizeof path, "%s/%s", scratch->folder, folder);
+    DIR *entries = opendir(path);
+    assert_non_null(entries);
+    while ((entry = readdir(entries)) != NULL)
+        n += entry->d_name[0] != '.';
+    assert_int_equal(closedir(entries), 0);
+    return n;
+}
+
+/* No disk fills up with entries of checkpoints that are gone. */
+WITH_FOLDER(what_rank_zero_removes_goes_on_all_hosts)
+{
+    struct job saved = job_of(*state, 5);
+    assert_ok(run_threads(3, save_on_hosts, &saved));
+    assert_int_equal(count_files(*state, "host0"), 6);
+    assert_int_equal(count_files(*state, "host1"), 2);
+    assert_int_equal(count_files(*state, "host2"), 2);
+}
+
+WITH_FOLDER(a_host_that_has_lost_all_is_no_beginning)
+{
+    struct job job = job_of(*state, 2);
+    assert_ok(run_threads(2, save_on_hosts, &job));
+    break_file(*state, "host1/rank.1.000002");
+    break_file(*state, "host1/rank.1.000001");
+    assert_fails(run_threads(2, load_on_hosts, &job), LS_EPROTO);
+    assert_error_has("all 2 checkpoints are damaged");
+}
+
+/* ----------------------------------------------------------------------------
+ */
+
 WITH_FOLDER(a_save_that_fails_in_one_rank_is_none)
 {
     for (uint32_t who = 0; who < 2; who++) {
@@ -336,6 +463,21 @@ WITH_FOLDER(weights_are_saved_by_one_rank_and_loaded_by_all)
     assert_int_equal(n, 2);
 }
 
+/* Also if its manifest is: whoever saves has no use for it. */
+WITH_FOLDER(weights_that_are_damaged_are_replaced)
+{
+    static const char *const damaged[] = {"model.000000", "manifest.000001"};
+    struct job saved = job_of(*state, 5), loaded = job_of(*state, 0);
+    assert_ok(run_threads(2, save_model, &saved));
+    for (int i = 0; i < 2; i++) {
+        break_file(*state, damaged[i]);
+        assert_fails(run_threads(2, load_model, &loaded), LS_ENOENT);
+        assert_ok(run_threads(2, save_model, &saved));
+        assert_ok(run_threads(2, load_model, &loaded));
+        assert_int_equal(loaded.hashes[1], saved.hashes[0]);
+    }
+}
+
 WITH_FOLDER(weights_come_from_a_checkpoint_too_but_do_not_replace_it)
 {
     struct job saved = job_of(*state, 4), loaded = job_of(*state, 0);
@@ -344,6 +486,8 @@ WITH_FOLDER(weights_come_from_a_checkpoint_too_but_do_not_replace_it)
     assert_int_equal(loaded.hashes[2], saved.hashes[0]);
     assert_fails(run_threads(2, save_model, &loaded), LS_EMISMATCH);
     assert_error_has("a folder of its own");
+    break_file(*state, "shared.000004"); /* it is one still */
+    assert_fails(run_threads(2, save_model, &loaded), LS_EMISMATCH);
 }
 
 WITH_FOLDER(weights_alone_are_no_checkpoint_of_a_training)

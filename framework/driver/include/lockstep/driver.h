@@ -233,6 +233,7 @@ ls_driver_open_checkpoints(ls_driver *driver, const char *folder,
 
 /* Save all of it as checkpoint `number`, later than any before it: entry
  * "shared" of rank 0, and "rank.N" of each. It exists in whole or not at all.
+ * What rank 0's retention removes then goes from the folders of all ranks.
  * stopped: the training has ended.
  * Errors:  LS_ESTATE none is open; those of ls_checkpoints_write() and
  *          ls_checkpoints_commit(). */
@@ -246,18 +247,20 @@ struct ls_driver_loaded {
                          * each rank saved was loaded, too */
 };
 /* Load one, or the newest that is whole in all ranks; later ones are removed by
- * the next save. Rank 0 reads what is shared and sends it to the others.
+ * the next save to this folder. Rank 0 reads what is shared and sends it to the
+ * others.
  * number: LS_CHECKPOINT_NONE: the newest; none is no error then.
- * Errors: LS_ESTATE none is open; LS_ENOENT, LS_EPROTO, LS_EMISMATCH as
- *         ls_checkpoints_load(), the newest that is damaged is passed over;
+ * Errors: the next save then removes nothing. LS_ESTATE none is open;
+ *         LS_ENOENT, LS_EPROTO, LS_EMISMATCH as ls_checkpoints_load(), the
+ *         newest that is damaged is passed over; LS_EPROTO also: all are;
  *         LS_EMISMATCH also: it is not one of ls_driver_save(). */
 LS_MUST_USE LS_API int ls_driver_load(ls_driver *driver, int64_t number,
                                       struct ls_driver_loaded *out);
 
 /* The weights alone, in a folder of their own, as a checkpoint with the entry
  * "model" (docs/checkpoints.md): rank 0 writes, and reads and sends them to the
- * others. Each save replaces the one before. A load also takes the weights of a
- * checkpoint of ls_driver_save().
+ * others. Each save replaces the one before, damaged or not. A load also takes
+ * the weights of a checkpoint of ls_driver_save().
  * Errors: as above; save: LS_EMISMATCH the folder has other checkpoints; load:
  *         LS_ENOENT there are none. */
 LS_MUST_USE LS_API int ls_driver_save_model(ls_driver *driver,
