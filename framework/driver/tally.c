@@ -72,13 +72,16 @@ void tally_write(const struct tally *tally, ls_writer *out)
 int tally_merge(struct tally *tally, const ls_value *other)
 {
     for (size_t i = 0; i < ls_value_size(other); i++) {
+        const char *const name = ls_value_key(other, i);
         const ls_value *const pair = ls_value_at(other, i);
         double value, weight;
-        int status = ls_value_double(ls_value_at(pair, 0), &value);
+        int status = name != NULL
+                         ? ls_value_double(ls_value_at(pair, 0), &value)
+                         : ls_error(LS_EPROTO, "figures that are no map");
         if (status == LS_OK)
             status = ls_value_double(ls_value_at(pair, 1), &weight);
         if (status == LS_OK)
-            status = add(tally, ls_value_key(other, i), value, weight);
+            status = add(tally, name, value, weight);
         if (status != LS_OK)
             return status;
     }

@@ -144,6 +144,19 @@ static int refuse_to_overwrite(ls_trainer *trainer)
                     trainer->options->folder);
 }
 
+/* As a foreign file may have it, whose bytes are whole. */
+static int check_progress(ls_trainer *trainer)
+{
+    const struct progress loaded = trainer->progress;
+    if (loaded.epoch >= 0 && loaded.steps >= 0)
+        return LS_OK;
+    trainer->progress = (struct progress){.epoch = 0};
+    return ls_error(LS_EPROTO,
+                    "checkpoint %" PRId64 ": no trainer is in epoch %" PRId64
+                    " after %" PRId64 " steps",
+                    loaded.saves, loaded.epoch, loaded.steps);
+}
+
 static int load(ls_trainer *trainer)
 {
     const struct ls_trainer_options *const options = trainer->options;
@@ -158,6 +171,10 @@ static int load(ls_trainer *trainer)
     if (status == LS_OK)
         status = ls_driver_load(trainer->driver, LS_CHECKPOINT_NONE, &loaded);
     if (status != LS_OK || loaded.number == LS_CHECKPOINT_NONE)
+        return status;
+    trainer->progress.saves = loaded.number;
+    status = check_progress(trainer);
+    if (status != LS_OK)
         return status;
     trainer->stops = loaded.stopped;
     trainer->is_saved = true;
@@ -444,8 +461,11 @@ int ls_trainer_run(ls_driver *driver, const struct ls_trainer_options *options,
     ls_trainer trainer = {
         .driver = driver, .options = options, .doing = "setup"};
     int status = check(driver, options);
-    if (status != LS_OK)
+    if (status != LS_OK) {
+        if (out != NULL)
+            *out = (struct ls_trainer_result){.epochs = 0};
         return status;
+    }
     status = init(&trainer);
     if (status == LS_OK)
         status = train(&trainer);

@@ -551,9 +551,69 @@ static int train_nothing(void *self, ls_driver *driver)
     return LS_OK;
 }
 
+static int train_until(void *self, ls_driver *driver)
+{
+    struct ls_trainer_result result;
+    (void)self;
+    memset(&result, 0xff, sizeof result);
+    TRY(line_setup(driver, &line_ops));
+    CHECK_FAILS(ls_trainer_run(
+                    driver, &(struct ls_trainer_options){.epochs = 1}, &result),
+                LS_EINVAL);
+    CHECK(result.epochs == 0 && result.steps == 0 && !result.stopped);
+    return LS_OK;
+}
+
+TEST(what_is_refused_has_a_result_too)
+{
+    assert_ok(run_kind(LS_DRIVER_SINGLE, 0, train_until, NULL));
+}
+
 TEST(without_a_model_nothing_is_trained)
 {
     assert_ok(run_kind(LS_DRIVER_SINGLE, 0, train_nothing, NULL));
+}
+
+/* Rank 1 brings what are no figures to the evaluation. */
+static int bring_a_list(void *self, ls_trainer *trainer)
+{
+    ls_driver *driver = ls_trainer_driver(trainer);
+    ls_document *all[2] = {NULL};
+    ls_writer *writer = NULL;
+    size_t n = 0;
+    (void)self;
+    if (ls_driver_rank(driver) == 0)
+        return LS_OK;
+    TRY(ls_writer_create(&writer));
+    ls_write_array(writer, 1);
+    ls_write_array(writer, 2);
+    ls_write_double(writer, 1.0);
+    ls_write_double(writer, 1.0);
+    const int status = ls_driver_all_gather_object(driver, writer, all, &n);
+    for (size_t i = 0; i < n; i++)
+        ls_document_destroy(&all[i]);
+    ls_writer_destroy(&writer);
+    return status == LS_OK ? ls_driver_barrier(driver) : status;
+}
+
+static int evaluate_a_list(void *self, ls_driver *driver)
+{
+    const struct ls_trainer_callbacks callbacks = {.before_evaluation =
+                                                       bring_a_list};
+    (void)self;
+    TRY(line_setup(driver, &line_ops));
+    return ls_trainer_run(driver,
+                          &(struct ls_trainer_options){.data = &line_data,
+                                                       .evaluation = &line_data,
+                                                       .epochs = 1,
+                                                       .callbacks = &callbacks,
+                                                       .n_callbacks = 1},
+                          NULL);
+}
+
+TEST(figures_that_are_none_are_refused)
+{
+    assert_fails(run_threads(2, evaluate_a_list, NULL), LS_EPROTO);
 }
 
 /* Going on ----------------------------------------------------------------- */
@@ -740,4 +800,67 @@ TEST_WITH(the_data_must_be_as_long_as_before, scratch_set_up, scratch_tear_down)
     plan.options.resume = true;
     assert_fails(run(&plan), LS_EMISMATCH);
     assert_error_has("40 samples");
+}
+
+/* A checkpoint that has all that a trainer asks for, as from another program.
+ */
+struct foreign {
+    const char *folder;
+    int64_t progress[4];
+};
+
+static int save_foreign(void *self, ls_driver *driver)
+{
+    struct foreign *foreign = self;
+    ls_sampler *sampler = NULL;
+    TRY(line_setup(driver, &line_ops));
+    TRY(ls_sampler_create(
+        &sampler, &(struct ls_sampler_options){.length = LINE_SAMPLES}));
+    TRY(ls_blobs_add(ls_driver_blobs(driver),
+                     &(struct ls_blob){.name = "trainer",
+                                       .form = {LS_BLOB_I64, 1, {4}},
+                                       .memory = foreign->progress}));
+    TRY(ls_sampler_add_blob(sampler, ls_driver_blobs(driver), "sampler"));
+    TRY(ls_driver_open_checkpoints(driver, foreign->folder, NULL));
+    TRY(ls_driver_save(driver, 7, false));
+    TRY(ls_blobs_remove(ls_driver_blobs(driver), "sampler"));
+    ls_sampler_destroy(&sampler);
+    return LS_OK;
+}
+
+/* Epoch, steps, whether the epoch was trained, checkpoints. */
+TEST_WITH(a_place_that_no_training_comes_to_is_refused, scratch_set_up,
+          scratch_tear_down)
+{
+    static const int64_t odd[][4] = {{-1, 0, 0, 7}, {0, INT64_MIN, 0, 7}};
+    const struct scratch *scratch = *state;
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        char folder[128];
+        struct plan plan = plan_of(2);
+        struct foreign foreign = {.folder = folder};
+        (void)snprintf(folder, sizeof folder, "%s/%zu", scratch->folder, i);
+        memcpy(foreign.progress, odd[i], sizeof odd[i]);
+        assert_ok(run_threads(2, save_foreign, &foreign));
+        plan.options.folder = folder;
+        plan.options.resume = true;
+        assert_fails(run(&plan), LS_EPROTO);
+        assert_error_has("no trainer is in epoch");
+        assert_int_equal(plan.of[1].result.epochs, 0);
+        assert_int_equal(plan.of[1].result.steps, 0);
+    }
+}
+
+/* A callback may have saved one, too. */
+TEST_WITH(checkpoints_go_on_behind_the_one_that_was_loaded, scratch_set_up,
+          scratch_tear_down)
+{
+    const struct scratch *scratch = *state;
+    struct plan plan = plan_of(2);
+    struct foreign foreign = {.folder = scratch->folder,
+                              .progress = {1, 4, 0, 6}};
+    assert_ok(run_threads(2, save_foreign, &foreign));
+    plan.options.folder = scratch->folder;
+    plan.options.resume = true;
+    assert_ok(run(&plan));
+    assert_int_equal(plan.of[1].result.steps, 8);
 }

@@ -96,7 +96,8 @@ struct ls_trainer_result {
  * Errors: LS_ESTATE there is no model; LS_EINVAL no data, no epochs, or spread;
  *         LS_EEXIST the folder has checkpoints, and resume is not set; what a
  *         callback, the model, an optimiser or the data returns, with epoch and
- *         batch in the text; those of collectives and checkpoints. */
+ *         batch in the text; those of collectives and checkpoints; LS_EPROTO a
+ *         checkpoint, or what another rank says, is none of a trainer. */
 LS_MUST_USE LS_API int ls_trainer_run(ls_driver *driver,
                                       const struct ls_trainer_options *options,
                                       struct ls_trainer_result *out);
