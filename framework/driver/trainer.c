@@ -32,6 +32,8 @@ struct ls_trainer {
     bool wishes_stop;  /* this rank */
     bool stops;        /* all ranks */
     bool is_saved;     /* nothing happened since the last checkpoint */
+    bool is_listed;    /* the blob is; not another trainer's */
+    bool is_open;      /* checkpoints are; not the caller's */
     const char *doing; /* for errors: a static text */
 };
 
@@ -166,6 +168,7 @@ static int load(ls_trainer *trainer)
         return LS_OK;
     int status = ls_driver_open_checkpoints(trainer->driver, options->folder,
                                             &options->retention);
+    trainer->is_open = status == LS_OK;
     if (status == LS_OK && !options->resume)
         return refuse_to_overwrite(trainer);
     if (status == LS_OK)
@@ -393,6 +396,7 @@ static int init(ls_trainer *trainer)
                      &(struct ls_blob){.name = "trainer",
                                        .form = {LS_BLOB_I64, 1, {N_PROGRESS}},
                                        .memory = &trainer->progress});
+    trainer->is_listed = status == LS_OK;
     if (status == LS_OK)
         status = ls_learner_info_create(&trainer->figures);
     if (status == LS_OK && options->metrics != NULL)
@@ -407,6 +411,12 @@ static int init(ls_trainer *trainer)
                                         .drop_last = options->drop_last,
                                         .batch_size = options->batch_size,
                                         .blob = "sampler"});
+    if (status == LS_OK && ls_trainer_batches(trainer) == 0)
+        status = ls_error(LS_EINVAL,
+                          "a trainer has no batch in %" PRIu64
+                          " samples: without drop_last, of fewer samples, or "
+                          "with fewer ranks it has",
+                          options->data->length);
     if (status == LS_OK && options->evaluation != NULL)
         status = ls_loader_create(
             &trainer->evaluation, trainer->driver,
@@ -426,8 +436,10 @@ static void fini(ls_trainer *trainer)
     ls_loader_destroy(&trainer->loader);
     ls_metrics_close(&trainer->metrics);
     ls_learner_info_destroy(&trainer->figures);
-    driver_close_checkpoints(trainer->driver);
-    (void)ls_blobs_remove(ls_driver_blobs(trainer->driver), "trainer");
+    if (trainer->is_open)
+        driver_close_checkpoints(trainer->driver);
+    if (trainer->is_listed)
+        (void)ls_blobs_remove(ls_driver_blobs(trainer->driver), "trainer");
 }
 
 static int train(ls_trainer *trainer)

@@ -551,6 +551,26 @@ static int train_nothing(void *self, ls_driver *driver)
     return LS_OK;
 }
 
+/* With that batch size and no smaller batch, or with so many ranks, there is no
+ * batch. */
+TEST(a_training_without_a_batch_is_refused)
+{
+    struct plan plan = plan_of(2);
+    plan.options.batch_size = 21;
+    plan.options.drop_last = true;
+    assert_fails(run(&plan), LS_EINVAL);
+    assert_error_has("no batch");
+    struct ls_data few = line_data;
+    few.length = 1;
+    plan = plan_of(2);
+    plan.options.data = &few;
+    plan.options.spread = LS_SPREAD_CUT;
+    assert_fails(run(&plan), LS_EINVAL);
+    plan.options.spread = LS_SPREAD_PAD;
+    assert_ok(run(&plan));
+    assert_int_equal(plan.of[1].result.steps, 2);
+}
+
 static int train_until(void *self, ls_driver *driver)
 {
     struct ls_trainer_result result;
@@ -848,6 +868,26 @@ TEST_WITH(a_place_that_no_training_comes_to_is_refused, scratch_set_up,
         assert_int_equal(plan.of[1].result.epochs, 0);
         assert_int_equal(plan.of[1].result.steps, 0);
     }
+}
+
+static int train_and_save(void *self, ls_driver *driver)
+{
+    const char *const folder = self;
+    TRY(line_setup(driver, &line_ops));
+    TRY(ls_driver_open_checkpoints(driver, folder, NULL));
+    TRY(ls_trainer_run(driver,
+                       &(struct ls_trainer_options){
+                           .data = &line_data, .epochs = 1, .batch_size = 20},
+                       NULL));
+    return ls_driver_save(driver, 1, false);
+}
+
+/* They are the caller's. */
+TEST_WITH(a_trainer_leaves_open_what_it_has_not_opened, scratch_set_up,
+          scratch_tear_down)
+{
+    struct scratch *scratch = *state;
+    assert_ok(run_threads(2, train_and_save, scratch->folder));
 }
 
 /* A callback may have saved one, too. */

@@ -93,8 +93,10 @@ struct ls_trainer_result {
 /* Train. After ls_driver_setup(). All ranks call it with the same options. A
  * training that was stopped early is not resumed: it ends at once.
  * out:    may be NULL; written after an error, too.
- * Errors: LS_ESTATE there is no model; LS_EINVAL no data, no epochs, or spread;
- *         LS_EEXIST the folder has checkpoints, and resume is not set; what a
+ * Errors: LS_ESTATE there is no model, or, with a folder, the driver's
+ *         checkpoints are open: without one they stay so; LS_EINVAL no data, no
+ *         epochs, no batch in an epoch, or spread; LS_EEXIST the folder has
+ *         checkpoints, and resume is not set, or this driver trains; what a
  *         callback, the model, an optimiser or the data returns, with epoch and
  *         batch in the text; those of collectives and checkpoints; LS_EPROTO a
  *         checkpoint, or what another rank says, is none of a trainer. */
