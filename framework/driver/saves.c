@@ -423,13 +423,15 @@ int ls_driver_load(ls_driver *driver, int64_t number,
 
 /* ---- the model alone --------------------------------------------------- */
 
-/* The blobs of the parameters, as a registry of their own. */
+/* The blobs of the parameters, and what a model has beside them under such a
+ * name, as a registry of their own. */
 static int list_weights(ls_driver *driver, ls_blobs **out)
 {
     int status = ls_blobs_create(out);
     for (size_t i = 0; i < ls_blobs_n(driver->blobs) && status == LS_OK; i++) {
         const struct ls_blob *const blob = ls_blobs_at(driver->blobs, i);
-        if (strncmp(blob->name, OF_MODEL, strlen(OF_MODEL)) == 0)
+        if (!blob->is_private &&
+            strncmp(blob->name, OF_MODEL, strlen(OF_MODEL)) == 0)
             status = ls_blobs_add(*out, blob);
     }
     return status;
@@ -497,12 +499,17 @@ static int write_model(ls_checkpoints *checkpoints, const char *folder,
 static int read_model(ls_checkpoints *checkpoints, const char *folder,
                       const ls_blobs *weights)
 {
-    struct ls_checkpoint_manifest manifest;
-    const char *names[LS_PARAMETERS_MAX + 1] = {NULL};
-    int status = newest_of(checkpoints, &manifest);
-    if (status != LS_OK)
+    struct ls_checkpoint_manifest manifest = {.epoch = 0};
+    const size_t n = ls_blobs_n(weights);
+    const char **names = calloc(n + 1, sizeof names[0]);
+    int status = names != NULL ? newest_of(checkpoints, &manifest)
+                               : ls_error(LS_ENOMEM,
+                                          "driver: no memory for %zu names", n);
+    if (status != LS_OK) {
+        free(names);
         return status;
-    for (size_t i = 0; i < ls_blobs_n(weights); i++)
+    }
+    for (size_t i = 0; i < n; i++)
         names[i] = ls_blobs_at(weights, i)->name;
     const struct ls_checkpoint_entry *entry = find_entry(&manifest, MODEL);
     if (entry == NULL)
@@ -512,6 +519,7 @@ static int read_model(ls_checkpoints *checkpoints, const char *folder,
                            : ls_error(LS_EMISMATCH,
                                       "%s has no weights of a driver", folder);
     ls_checkpoint_manifest_clear(&manifest);
+    free(names);
     return status;
 }
 

@@ -517,6 +517,52 @@ static int load_other(void *self, ls_driver *driver)
     return ls_driver_load_model(driver, job->folder);
 }
 
+enum { EXTRAS = 240 };
+
+struct extras {
+    const char *folder;
+    int64_t values[EXTRAS], private;
+};
+
+static int add_extras(struct extras *extras, ls_driver *driver)
+{
+    const struct ls_blob_form number = {.type = LS_BLOB_I64};
+    for (int i = 0; i < EXTRAS; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "model.extra.%d", i);
+        TRY(ls_blobs_add(ls_driver_blobs(driver),
+                         &(struct ls_blob){.name = name,
+                                           .form = number,
+                                           .memory = &extras->values[i]}));
+    }
+    return ls_blobs_add(ls_driver_blobs(driver),
+                        &(struct ls_blob){.name = "model.private",
+                                          .form = number,
+                                          .is_private = true,
+                                          .memory = &extras->private});
+}
+
+static int save_and_load_extras(void *self, ls_driver *driver)
+{
+    struct extras *extras = self;
+    TRY(line_setup(driver, &line_ops));
+    TRY(add_extras(extras, driver));
+    extras->values[EXTRAS - 1] = 7;
+    TRY(ls_driver_save_model(driver, extras->folder));
+    extras->values[EXTRAS - 1] = 8;
+    TRY(ls_driver_load_model(driver, extras->folder));
+    CHECK(extras->values[EXTRAS - 1] == 7);
+    return LS_OK;
+}
+
+/* What a model adds under such a name is its own, too, however much it is. */
+WITH_FOLDER(a_model_has_more_than_its_parameters)
+{
+    const struct scratch *scratch = *state;
+    struct extras extras = {.folder = scratch->folder};
+    assert_ok(run_kind(LS_DRIVER_SINGLE, 0, save_and_load_extras, &extras));
+}
+
 WITH_FOLDER(weights_of_another_shape_are_refused)
 {
     struct job job = job_of(*state, 1);
