@@ -195,6 +195,14 @@ int ls_driver_save(ls_driver *driver, int64_t number, bool stopped)
 
 /* ---- what is shared, from rank 0 to all ---------------------------------- */
 
+/* So that all ranks speak of the same blob: the end of a long name. */
+static const char *name_of(const struct ls_blob *blob)
+{
+    const size_t n = strlen(blob->name);
+    return n <= LS_GROUP_NAME_MAX ? blob->name
+                                  : blob->name + n - LS_GROUP_NAME_MAX;
+}
+
 static int send_blob(ls_driver *driver, const struct ls_blob *blob)
 {
     struct ls_group_parts parts = {.n = 0};
@@ -205,7 +213,7 @@ static int send_blob(ls_driver *driver, const struct ls_blob *blob)
         packed = ls_blob_pack(blob, &data, &size);
     struct ls_group_operation broadcast = {
         .kind = LS_GROUP_BROADCAST,
-        .name = "blob",
+        .name = name_of(blob),
         .count = size,
         .in = data,
         .parts = &parts,

@@ -227,6 +227,35 @@ WITH_FOLDER(who_goes_on_from_an_earlier_one_replaces_those_after_it)
     assert_int_equal(loaded.shared[1], 101); /* that of the first */
 }
 
+/* Two numbers, which rank 1 registers the other way round. */
+static int load_crossed(void *self, ls_driver *driver)
+{
+    const struct job *job = self;
+    const uint32_t rank = ls_driver_rank(driver);
+    int64_t values[2] = {1, 2};
+    struct ls_driver_loaded loaded;
+    TRY(line_setup(driver, &line_ops));
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t at = i ^ rank;
+        TRY(ls_blobs_add(ls_driver_blobs(driver),
+                         &(struct ls_blob){.name = at == 0 ? "one" : "two",
+                                           .form = {.type = LS_BLOB_I64},
+                                           .memory = &values[at]}));
+    }
+    TRY(ls_driver_open_checkpoints(driver, job->folder, NULL));
+    TRY(ls_driver_save(driver, 1, false));
+    TRY(ls_driver_load(driver, 1, &loaded));
+    CHECK(values[0] == 1 && values[1] == 2);
+    return LS_OK;
+}
+
+WITH_FOLDER(blobs_that_ranks_have_in_another_order_are_not_mixed_up)
+{
+    struct job job = job_of(*state, 1);
+    assert_fails(run_threads(2, load_crossed, &job), LS_EMISMATCH);
+    assert_error_has("two");
+}
+
 static int fail_to_load_and_save(void *self, ls_driver *driver)
 {
     struct ls_driver_loaded loaded;

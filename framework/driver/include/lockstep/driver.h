@@ -213,7 +213,8 @@ LS_MUST_USE LS_API int ls_numeric(const struct ls_blob_form *form,
 
 /* What checkpoints have beside model and optimisers: register before the first
  * save or load. Borrow. */
-LS_API ls_blobs *ls_driver_blobs(ls_driver *driver); /* the same in all ranks:
+LS_API ls_blobs *ls_driver_blobs(ls_driver *driver); /* the same in all ranks,
+                                                      * in the same order:
                                                       * saved by rank 0, loaded
                                                       * by all */
 LS_API ls_blobs *
@@ -253,7 +254,8 @@ struct ls_driver_loaded {
  * Errors: the next save then removes nothing. LS_ESTATE none is open;
  *         LS_ENOENT, LS_EPROTO, LS_EMISMATCH as ls_checkpoints_load(), the
  *         newest that is damaged is passed over; LS_EPROTO also: all are;
- *         LS_EMISMATCH also: it is not one of ls_driver_save(). */
+ *         LS_EMISMATCH also: it is not one of ls_driver_save(), or the ranks
+ *         have other blobs. */
 LS_MUST_USE LS_API int ls_driver_load(ls_driver *driver, int64_t number,
                                       struct ls_driver_loaded *out);
 
