@@ -5,6 +5,7 @@
 
 #include "allocations.h"
 #include "line.h"
+#include "lockstep/trainer.h"
 #include "state/folder_fixture.h"
 
 /* Nobody may wait for as long as this. */
@@ -75,4 +76,40 @@ TEST(no_rank_waits_for_one_that_has_no_memory)
     const int64_t saved = story.saved;
     assert_ok(run(&story));
     assert_in_range(story.loaded, saved, story.number - 1);
+}
+
+static int train_all(void *self, ls_driver *driver)
+{
+    const struct place *place = self;
+    char folder[300], metrics[300], model[300];
+    (void)snprintf(folder, sizeof folder, "%s/saves", place->folder);
+    (void)snprintf(metrics, sizeof metrics, "%s/figures", place->folder);
+    (void)snprintf(model, sizeof model, "%s/model", place->folder);
+    TRY(line_setup(driver, &line_ops));
+    TRY(ls_trainer_run(driver,
+                       &(struct ls_trainer_options){.data = &line_data,
+                                                    .evaluation = &line_data,
+                                                    .epochs = 1,
+                                                    .batch_size = 20,
+                                                    .folder = folder,
+                                                    .metrics = metrics},
+                       NULL));
+    TRY(ls_driver_save_model(driver, model));
+    return ls_driver_load_model(driver, model);
+}
+
+TEST(a_training_without_memory_ends_in_all_ranks)
+{
+    struct place *place = *state;
+    const struct ls_driver_options options = {
+        .kind = LS_DRIVER_THREADS, .n_threads = 2, .timeout_ms = NEVER_MS};
+    for (long n = 0; allocations_fail_at(n); n++) {
+        char command[320];
+        (void)snprintf(command, sizeof command, "rm -rf %s/saves %s/model",
+                       place->folder, place->folder);
+        const int status = ls_driver_run(&options, train_all, place);
+        if (status != LS_OK && !allocation_failed())
+            fail_msg("%s", ls_error_text());
+        assert_int_equal(system(command), 0);
+    }
 }
