@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "driver_inside.h"
+#include "lockstep/log.h"
 
 #define SHARED   "shared"
 #define MODEL    "model"
@@ -321,6 +322,14 @@ int driver_is_empty(ls_driver *driver, bool *out)
     return status;
 }
 
+/* Whoever goes on from an earlier one is to know it. */
+static void passed_over(void *self, int64_t number, const char *why)
+{
+    (void)self;
+    ls_log_warn("driver: checkpoint %" PRId64 " is passed over: %s", number,
+                why);
+}
+
 /* Rank 0's choice; LS_CHECKPOINT_NONE in `number`: there is none. */
 static int choose(ls_driver *driver, int64_t before, int64_t *number,
                   struct ls_checkpoint_manifest *manifest)
@@ -329,8 +338,8 @@ static int choose(ls_driver *driver, int64_t before, int64_t *number,
     int64_t chosen = *number;
     int status = LS_OK;
     if (driver->rank == 0 && chosen == LS_CHECKPOINT_NONE)
-        status = ls_checkpoints_newest(saves->shared, before, true, NULL, NULL,
-                                       &chosen);
+        status = ls_checkpoints_newest(saves->shared, before, true, passed_over,
+                                       NULL, &chosen);
     if (status == LS_ENOENT)
         status = refuse_damaged(saves->shared);
     if (status == LS_OK && driver->rank == 0 && chosen != LS_CHECKPOINT_NONE)
@@ -423,8 +432,11 @@ int ls_driver_load(ls_driver *driver, int64_t number,
             }
         }
         ls_checkpoint_manifest_clear(&manifest);
-        if (!is_over)
+        if (!is_over) {
+            if (driver->rank == 0)
+                passed_over(NULL, chosen, ls_error_text());
             status = LS_OK;
+        }
     }
     return status;
 }

@@ -1,7 +1,9 @@
 /* Checkpoints of all ranks, and weights alone. */
 #include <dirent.h>
+#include <stdatomic.h>
 
 #include "line.h"
+#include "lockstep/log.h"
 #include "lockstep/trainer.h"
 
 /* What a rank is to do, and what came of it. */
@@ -337,12 +339,16 @@ static int save_on_hosts(void *self, ls_driver *driver)
 
 static int load_on_hosts(void *self, ls_driver *driver)
 {
+    struct ls_driver_loaded loaded;
     struct job *job = self;
     char folder[128];
     TRY(begin(job, driver));
     folder_of(job, driver, folder);
     TRY(ls_driver_open_checkpoints(driver, folder, NULL));
-    return ls_driver_load(driver, LS_CHECKPOINT_NONE, &job->loaded);
+    TRY(ls_driver_load(driver, LS_CHECKPOINT_NONE, &loaded));
+    if (ls_driver_rank(driver) == 0)
+        job->loaded = loaded;
+    return LS_OK;
 }
 
 static unsigned count_files(const struct scratch *scratch, const char *folder)
@@ -367,6 +373,31 @@ WITH_FOLDER(what_rank_zero_removes_goes_on_all_hosts)
     assert_int_equal(count_files(*state, "host0"), 6);
     assert_int_equal(count_files(*state, "host1"), 2);
     assert_int_equal(count_files(*state, "host2"), 2);
+}
+
+static void count_passed(void *self, const char *line)
+{
+    atomic_int *passed = self;
+    if (strstr(line, "is passed over: ") != NULL)
+        atomic_fetch_add(passed, 1);
+}
+
+/* Once each, wherever it is damaged. */
+WITH_FOLDER(what_is_passed_over_is_said)
+{
+    struct job saved = job_of(*state, 5), loaded = job_of(*state, 0);
+    atomic_int passed = 0;
+    assert_ok(run_threads(2, save_on_hosts, &saved)); /* the last two stay */
+    break_file(*state, "host1/rank.1.000005");
+    ls_log_redirect(count_passed, &passed);
+    assert_ok(run_threads(2, load_on_hosts, &loaded));
+    assert_int_equal(loaded.loaded.number, 4);
+    assert_int_equal(passed, 1);
+    break_file(*state, "host0/shared.000005");
+    assert_ok(run_threads(2, load_on_hosts, &loaded));
+    ls_log_redirect(NULL, NULL);
+    assert_int_equal(loaded.loaded.number, 4);
+    assert_int_equal(passed, 2);
 }
 
 WITH_FOLDER(a_host_that_has_lost_all_is_no_beginning)

@@ -253,9 +253,9 @@ struct ls_driver_loaded {
  * number: LS_CHECKPOINT_NONE: the newest; none is no error then.
  * Errors: the next save then removes nothing. LS_ESTATE none is open;
  *         LS_ENOENT, LS_EPROTO, LS_EMISMATCH as ls_checkpoints_load(), the
- *         newest that is damaged is passed over; LS_EPROTO also: all are;
- *         LS_EMISMATCH also: it is not one of ls_driver_save(), or the ranks
- *         have other blobs. */
+ *         newest that is damaged is passed over, as the log of rank 0 says;
+ *         LS_EPROTO also: all are; LS_EMISMATCH also: it is not one of
+ *         ls_driver_save(), or the ranks have other blobs. */
 LS_MUST_USE LS_API int ls_driver_load(ls_driver *driver, int64_t number,
                                       struct ls_driver_loaded *out);
 
