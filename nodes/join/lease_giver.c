@@ -127,42 +127,74 @@ static void on_member(void *self, const struct ls_member *member)
 
 /* ---- being asked -------------------------------------------------------- */
 
-/* Whether a text has this line. */
-static bool has_line(const char *text, size_t size, const char *line)
+static bool is_blank(char c)
 {
-    const size_t length = strlen(line);
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Whether a text has this key in a line of its own. Blanks around it are those
+ * of who wrote the file, as the end of a line of another system. */
+static bool has_line(const char *text, size_t size, const char *key)
+{
+    const size_t length = strlen(key);
     for (size_t at = 0; at < size;) {
-        const char *end = memchr(text + at, '\n', size - at);
-        const size_t n = end != NULL ? (size_t)(end - text) - at : size - at;
-        if (n == length && memcmp(text + at, line, n) == 0)
-            return true;
+        const char *line = text + at, *end = memchr(line, '\n', size - at);
+        size_t n = end != NULL ? (size_t)(end - line) : size - at;
         at += n + 1;
+        for (; n > 0 && is_blank(line[0]); n--)
+            line++;
+        while (n > 0 && is_blank(line[n - 1]))
+            n--;
+        if (n == length && memcmp(line, key, n) == 0)
+            return true;
     }
     return false;
 }
 
-/* Errors: LS_EMISMATCH it is. */
-static int check_revoked(lease_giver *giver, const char *key)
+/* The file that names them; `out`, own, is NULL where there is none. */
+static int read_revoked(const lease_giver *giver, char path[LS_PATH_MAX],
+                        void **out, size_t *size)
 {
-    char path[LS_PATH_MAX];
-    void *text = NULL;
-    size_t size = 0;
+    *out = NULL;
+    *size = 0;
     if (!plan_has_keys(giver->plan))
         return LS_OK;
-    (void)snprintf(path, sizeof path, "%s/" LEASE_REVOKED,
+    (void)snprintf(path, LS_PATH_MAX, "%s/" LEASE_REVOKED,
                    giver->plan->security.keys);
-    int status = ls_file_read(path, FILE_MAX, &text, &size);
+    const int status = ls_file_read(path, FILE_MAX, out, size);
+    return status == LS_ENOENT ? LS_OK : status;
+}
+
+/* Take their ids from all keys that the text names: who has one may never ask
+ * again. Returns whether there were any. */
+static bool drop_revoked(lease_giver *giver, const char *text, size_t size)
+{
+    bool any = false;
+    for (size_t i = 0; i < giver->table.n; i++) {
+        const struct lease *lease = &giver->table.leases[i];
+        if (lease->key[0] == '\0' || !has_line(text, size, lease->key))
+            continue;
+        (void)lease_table_revoke(&giver->table, lease->key);
+        distrust(giver, lease->id);
+        any = true;
+    }
+    return any;
+}
+
+/* Errors: LS_EMISMATCH it is. Lock held. */
+static int check_revoked(lease_giver *giver, const char *key)
+{
+    char path[LS_PATH_MAX] = "";
+    void *text;
+    size_t size;
+    int status = read_revoked(giver, path, &text, &size);
     if (status != LS_OK)
-        return status == LS_ENOENT ? LS_OK : status;
-    if (has_line(text, size, key)) {
-        const struct lease *had = lease_table_revoke(&giver->table, key);
-        if (had != NULL) {
-            distrust(giver, had->id);
-            tell(giver);
-        }
+        return status;
+    if (drop_revoked(giver, text, size))
+        tell(giver);
+    if (has_line(text, size, key))
         status = ls_error(LS_EMISMATCH, "its key %s is revoked: %s names it",
                           key, path);
-    }
     free(text);
     return status;
 }
@@ -281,7 +313,19 @@ static int serve(void *self, ls_request *request)
 
 /* ---- open and close ----------------------------------------------------- */
 
-/* What was given out before. */
+static int forget_revoked(lease_giver *giver)
+{
+    char path[LS_PATH_MAX];
+    void *text;
+    size_t size;
+    const int status = read_revoked(giver, path, &text, &size);
+    if (status == LS_OK)
+        (void)drop_revoked(giver, text, size);
+    free(text);
+    return status;
+}
+
+/* What was given out before, less what was revoked meanwhile. */
 static int recall(lease_giver *giver)
 {
     void *text = NULL;
@@ -301,7 +345,7 @@ static int recall(lease_giver *giver)
                              "are given out again",
                              giver->file);
     free(text);
-    return status;
+    return status == LS_OK ? forget_revoked(giver) : status;
 }
 
 static void trust_recalled(lease_giver *giver)

@@ -129,7 +129,7 @@ int lease_table_ask(struct lease_table *table, const struct lease_ask *ask,
 void lease_table_came(struct lease_table *table, uint32_t id)
 {
     struct lease *lease = find_id(table, id);
-    if (lease != NULL && lease->key[0] != '\0')
+    if (lease != NULL && lease->state != LEASE_BARRED)
         lease->state = LEASE_HERE;
 }
 
@@ -139,7 +139,7 @@ void lease_table_gone(struct lease_table *table, uint32_t id, bool left,
     struct lease *lease = find_id(table, id);
     if (lease == NULL || lease->state != LEASE_HERE)
         return;
-    if (left || lease->lasting) {
+    if (left || lease->lasting || lease->key[0] == '\0') {
         put_aside(lease);
         return;
     }
@@ -159,7 +159,7 @@ const struct lease *lease_table_revoke(struct lease_table *table,
 {
     struct lease *lease = find_key(table, key);
     if (lease != NULL)
-        forget(lease, LEASE_FREE);
+        forget(lease, lease->state == LEASE_HERE ? LEASE_HERE : LEASE_FREE);
     return lease;
 }
 

@@ -125,6 +125,29 @@ giver() {
     said "a node is refused an id: its key"
 }
 
+@test "keys: the id of one that is revoked is free, also if it never asks again" {
+    with_keys
+    giver
+    replica one --identity first
+    replica two --identity second
+    ready giver one two
+    kill_it one
+    kill_it two
+    printf '%s\r\n' "$(grep '^1 ' out/job/leases | cut -d' ' -f2)" >keys/revoked
+    replica three --identity third
+    [ "$id" -eq 1 ]
+    kill_it three
+    kill_it giver
+    cut -d' ' -f2 out/job/leases >keys/revoked
+    rm giver.err
+    LS_LOG=info giver
+    stderr_has giver "leases: ids are given out"
+    kill "${pid_of[giver]}"
+    finish giver
+    [ -e out/job/leases ]
+    [ ! -s out/job/leases ]
+}
+
 @test "a secret in place of keys: the same, on one host" {
     giver
     replica one

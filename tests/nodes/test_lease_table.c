@@ -176,6 +176,33 @@ TEST(a_revoked_key_has_no_id)
     lease_table_fini(&table);
 }
 
+TEST(an_id_is_not_free_while_a_node_is_there_by_it)
+{
+    struct lease_table table = table_of_four();
+    const struct key key = key_of(10);
+    assert_int_equal(ask(&table, 10, 1, 0), 1);
+    lease_table_came(&table, 1);
+    assert_int_equal(lease_table_revoke(&table, key.text)->id, 1);
+    assert_int_equal(ask(&table, 11, 2, 0), 2);
+    lease_table_gone(&table, 1, false, 0);
+    assert_int_equal(ask(&table, 12, 3, 0), 1);
+    lease_table_fini(&table);
+}
+
+TEST(one_that_comes_after_its_promise_keeps_its_id_to_itself)
+{
+    struct lease_table table = table_of_four();
+    assert_int_equal(ask(&table, 100, 1, 0), 1);
+    assert_int_equal(ask(&table, 11, 2, 0), 2);
+    assert_int_equal(ask(&table, 11, 2, LEASE_PROMISE_NS), 2);
+    lease_table_came(&table, 1);
+    assert_int_equal(ask(&table, 12, 3, LEASE_PROMISE_NS), 3);
+    refused(ask(&table, 13, 4, LEASE_PROMISE_NS), LS_EAGAIN, "given out");
+    lease_table_gone(&table, 1, true, LEASE_PROMISE_NS);
+    assert_int_equal(ask(&table, 13, 4, LEASE_PROMISE_NS), 1);
+    lease_table_fini(&table);
+}
+
 /* ---- as text ------------------------------------------------------------ */
 
 TEST(it_is_read_as_it_was_written)

@@ -6,7 +6,8 @@
  * members as the event "ls.leases".
  *
  * Keys that KEYS/revoked names, one a line, are refused, and what they had is
- * free; the file is read each time that somebody asks.
+ * free once nobody is there by it; the file is read at the start and each time
+ * that somebody asks, whoever that is.
  * Thread: one creates and destroys it; the rest is done on threads of its own.
  */
 #ifndef LOCKSTEP_LEASE_GIVER_H

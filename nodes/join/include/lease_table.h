@@ -31,7 +31,8 @@
 enum lease_state {
     LEASE_FREE,
     LEASE_PROMISED, /* until `until`; then kept, or free */
-    LEASE_HERE,     /* its node is in the world */
+    LEASE_HERE,     /* its node is in the world, by that key or without one:
+                     * its own was revoked, or came after its promise */
     LEASE_KEPT,     /* for its key, whose node is away */
     LEASE_BARRED    /* a certificate has it: nobody is given it */
 };
@@ -80,7 +81,8 @@ void lease_table_gone(struct lease_table *table, uint32_t id, bool left,
 
 /* Never give out this id: it belongs to somebody else. */
 void lease_table_bar(struct lease_table *table, uint32_t id);
-/* Take its id from a key. Returns it; NULL: it had none. */
+/* Take its id from a key; a node that is here by it keeps the id until it goes.
+ * Returns it; NULL: it had none. */
 const struct lease *lease_table_revoke(struct lease_table *table,
                                        const char *key);
 
