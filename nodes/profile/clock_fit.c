@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "sum.h"
+
 #define DRIFT_MAX 500e-6
 /* Times are whole numbers of ns on both sides. */
 #define ROUNDING_NS  2.0
@@ -18,8 +20,9 @@ struct polygon {
 static double room(const struct clock_fit *fit, const struct clock_bound *bound,
                    struct clock_corner line, double slack)
 {
-    const double x = (double)(bound->here - fit->from);
-    const double y = (double)(bound->there - bound->here - fit->offset);
+    const double x = (double)difference_of(bound->here, fit->from);
+    const double y = (double)difference_of(
+        difference_of(bound->there, bound->here), fit->offset);
     const double above = y - line.a - line.b * x;
     return (bound->most ? above : -above) + ROUNDING_NS + slack;
 }
@@ -128,8 +131,8 @@ static int place(struct clock_fit *fit, const struct clock_bound *bounds,
     }
     if (n_most == 0 || n_most == n)
         return LS_ENOENT;
-    fit->from = first + (last - first) / 2;
-    fit->offset = bounds[0].there - bounds[0].here;
+    fit->from = first / 2 + last / 2;
+    fit->offset = difference_of(bounds[0].there, bounds[0].here);
     return LS_OK;
 }
 
@@ -166,21 +169,24 @@ void clock_fit_clear(struct clock_fit *fit)
 
 int64_t clock_fit_there(const struct clock_fit *fit, int64_t here)
 {
-    const double x = (double)(here - fit->from);
-    return here + fit->offset + llround(fit->line.a + fit->line.b * x);
+    const double x = (double)difference_of(here, fit->from);
+    return sum_of(sum_of(here, fit->offset),
+                  whole_of(fit->line.a + fit->line.b * x));
 }
 
 int64_t clock_fit_here(const struct clock_fit *fit, int64_t there)
 {
-    const double y = (double)(there - fit->offset - fit->from) - fit->line.a;
-    return fit->from + llround(y / (1.0 + fit->line.b));
+    const double y =
+        (double)difference_of(difference_of(there, fit->offset), fit->from) -
+        fit->line.a;
+    return sum_of(fit->from, whole_of(y / (1.0 + fit->line.b)));
 }
 
 double clock_fit_error(const struct clock_fit *fit, int64_t here)
 {
     if (fit->n_corners == 0)
         return 0.0;
-    const double x = (double)(here - fit->from);
+    const double x = (double)difference_of(here, fit->from);
     const double y = fit->line.a + fit->line.b * x;
     double low, high;
     range_at(fit, x, &low, &high);

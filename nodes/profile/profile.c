@@ -11,6 +11,12 @@
 
 #include "lockstep/file.h"
 
+#include "sum.h"
+
+/* No clock has shown more, either way: 73 years in ns. The difference of two
+ * such times, and twice that, can be told. */
+#define TIME_MAX (INT64_C(1) << 61)
+
 /* A file has at most so many records of 48 bytes, and names. */
 #define FILE_MAX ((size_t)1 << 30)
 
@@ -227,8 +233,10 @@ static int64_t on_first_clock(const struct profile *profile, size_t node,
     const struct profile_node *from = &profile->nodes[node];
     if (!from->aligned) {
         const struct ls_trace_file *const first = &profile->nodes[0].file;
-        return at + (from->file.wall_ns - from->file.now_ns) -
-               (first->wall_ns - first->now_ns);
+        return sum_of(
+            at,
+            difference_of(difference_of(from->file.wall_ns, from->file.now_ns),
+                          difference_of(first->wall_ns, first->now_ns)));
     }
     while (node != from->parent) {
         at = clock_fit_there(&from->clock, at);
@@ -238,16 +246,38 @@ static int64_t on_first_clock(const struct profile *profile, size_t node,
     return at;
 }
 
-static void translate(struct profile *profile)
+static bool is_time(int64_t at)
 {
-    for (size_t i = 1; i < profile->n_nodes; i++) {
+    return at >= -TIME_MAX && at <= TIME_MAX;
+}
+
+static int check_times(const struct profile *profile, size_t node)
+{
+    const struct ls_trace_file *const file = &profile->nodes[node].file;
+    bool right = is_time(file->now_ns);
+    for (size_t i = 0; i < file->n_records && right; i++)
+        right = is_time(file->records[i].begin_ns) &&
+                is_time(file->records[i].end_ns);
+    return right ? LS_OK
+                 : ls_error(LS_EPROTO,
+                            "the recording of node %" PRIu32
+                            " has a time that no clock of this run shows",
+                            file->node);
+}
+
+static int translate(struct profile *profile)
+{
+    int status = LS_OK;
+    for (size_t i = 1; i < profile->n_nodes && status == LS_OK; i++) {
         struct ls_trace_file *const file = &profile->nodes[i].file;
         for (size_t k = 0; k < file->n_records; k++) {
             struct ls_trace_record *const record = &file->records[k];
             record->begin_ns = on_first_clock(profile, i, record->begin_ns);
             record->end_ns = on_first_clock(profile, i, record->end_ns);
         }
+        status = check_times(profile, i);
     }
+    return status;
 }
 
 /* own: the time by the node's clock. */
@@ -319,16 +349,19 @@ int profile_make(struct profile *out, struct ls_trace_file *files, size_t n)
         struct ls_trace_file *const file = &made.nodes[i].file;
         status = unite_names(&made, file);
         if (status == LS_OK)
+            status = check_times(&made, i);
+        if (status == LS_OK)
             qsort(file->records, file->n_records, sizeof *file->records,
                   compare_records);
     }
     if (status == LS_OK)
         status = align(&made);
+    if (status == LS_OK)
+        status = translate(&made);
     if (status != LS_OK) {
         profile_clear(&made);
         return status;
     }
-    translate(&made);
     *out = made;
     return LS_OK;
 }

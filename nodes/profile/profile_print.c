@@ -6,6 +6,7 @@
 #include "json.h"
 #include "output.h"
 #include "profile_show.h"
+#include "sum.h"
 
 /* Rows below this part of their node's time are left out of the text. */
 #define SHOWN 0.001
@@ -80,11 +81,11 @@ static void print_rows(const struct profile_table *table)
             continue;
         (void)snprintf(node, sizeof node, "%" PRIu32 " %.12s", file->node,
                        file->role);
-        printf("%-14s %-16.16s %10.3f %10.3f %7.1f%% %7.1f%% %7.1f%%\n", node,
-               name_of(table, row), row->p50_ns / 1e6, row->p99_ns / 1e6,
-               100 * part(row->worked_ns, time),
-               100 * part(row->waited_ns, time),
-               100 * part(row->blamed_ns, table->waited_ns));
+        output_print(
+            stdout, "%-14s %-16.16s %10.3f %10.3f %7.1f%% %7.1f%% %7.1f%%\n",
+            node, name_of(table, row), row->p50_ns / 1e6, row->p99_ns / 1e6,
+            100 * part(row->worked_ns, time), 100 * part(row->waited_ns, time),
+            100 * part(row->blamed_ns, table->waited_ns));
     }
 }
 
@@ -103,10 +104,12 @@ static void print_blame(const struct profile_table *table)
         const struct ls_trace_file *const file = file_of(table, i);
         if (most == NULL || part(blame, waited) < NAMED)
             continue;
-        printf("%s %" PRIu32
-               " caused %.0f%% of all waiting (%.2f s), %.0f%% of it in %s\n",
-               file->role, file->node, 100 * part(blame, waited), blame / 1e9,
-               100 * part(most->blamed_ns, blame), name_of(table, most));
+        output_print(
+            stdout,
+            "%s %" PRIu32
+            " caused %.0f%% of all waiting (%.2f s), %.0f%% of it in %s\n",
+            file->role, file->node, 100 * part(blame, waited), blame / 1e9,
+            100 * part(most->blamed_ns, blame), name_of(table, most));
         named = true;
     }
     if (!named)
@@ -126,24 +129,30 @@ static void print_ifs(const struct profile_table *table,
         const struct ls_trace_file *const file = file_of(table, row->node);
         if (ifs[i].gain < IF_SHOWN)
             continue;
-        printf("%s%s on %s %" PRIu32 " %s: -%.0f%% per iteration\n",
-               first ? "\n" : "", name_of(table, row), file->role, file->node,
-               ifs[i].others ? "at the median of the others"
-                             : "in half the time",
-               100 * ifs[i].gain);
+        output_print(
+            stdout, "%s%s on %s %" PRIu32 " %s: -%.0f%% per iteration\n",
+            first ? "\n" : "", name_of(table, row), file->role, file->node,
+            ifs[i].others ? "at the median of the others" : "in half the time",
+            100 * ifs[i].gain);
         first = false;
     }
+}
+
+/* Those that one recording has lost. */
+static int64_t of_lost(const struct ls_trace_file *file)
+{
+    return file->lost < INT64_MAX ? (int64_t)file->lost : INT64_MAX;
 }
 
 static void print_text(const struct profile_table *table,
                        const struct what_if *ifs, size_t n)
 {
-    uint64_t lost = 0;
+    int64_t lost = 0;
     for (size_t i = 0; i < table->profile->n_nodes; i++)
-        lost += file_of(table, i)->lost;
-    printf("%s: %s iterations of %zu nodes; ", file_of(table, 0)->job,
-           output_count((int64_t)table->iterations).text,
-           table->profile->n_nodes);
+        lost = sum_of(lost, of_lost(file_of(table, i)));
+    output_print(
+        stdout, "%s: %s iterations of %zu nodes; ", file_of(table, 0)->job,
+        output_count((int64_t)table->iterations).text, table->profile->n_nodes);
     if (isfinite(table->error_ns))
         printf("clocks agree within %.0f us\n\n", table->error_ns / 1e3);
     else
@@ -154,7 +163,7 @@ static void print_text(const struct profile_table *table,
     if (lost > 0)
         printf("\nthe beginning is missing: %s records had no room any more "
                "(trace.records)\n",
-               output_count((int64_t)lost).text);
+               output_count(lost).text);
 }
 
 /* ---- JSON ---------------------------------------------------------------- */

@@ -1,6 +1,8 @@
 /* A run, replayed with one step faster: each node goes through its pieces
  * again, work takes its time, and a wait ends as long after the last that it is
- * for as it did. */
+ * for as it did. Where clocks are so wrong that nodes wait for each other,
+ * waits add up beyond what int64_t holds: times of the replay are doubles. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,50 +13,52 @@ struct replay {
     const struct profile_graph *graph;
     const struct profile_row *row; /* whose step is faster; NULL: none */
     double *factors;               /* own; by sample of the row */
-    int64_t **ends;                /* own; by node and piece: when it ends */
+    double **ends;                 /* own; by node and piece: when it ends */
     size_t *placed; /* own; by node: how many pieces have ended */
-    int64_t end;
+    double end;
 };
 
 /* When something happens that happened at `at`. False: that is not known yet.
  */
 static bool when(const struct replay *self, size_t node, int64_t at,
-                 int64_t *out)
+                 double *out)
 {
     const struct profile_line *const line = &self->graph->lines[node];
-    *out = at;
+    *out = (double)at;
     if (line->n == 0 || at <= line->pieces[0].begin)
         return true;
     const size_t i = profile_line_at(line, at - 1);
     if (i >= line->n) { /* behind its end */
-        *out += self->ends[node][line->n - 1] - line->pieces[line->n - 1].end;
+        *out += self->ends[node][line->n - 1] -
+                (double)line->pieces[line->n - 1].end;
         return self->placed[node] == line->n;
     }
     if (i >= self->placed[node])
         return false;
     const struct profile_piece *const piece = &line->pieces[i];
-    const int64_t begin = i > 0 ? self->ends[node][i - 1] : piece->begin;
+    const double begin = i > 0 ? self->ends[node][i - 1] : (double)piece->begin;
     const double part =
         (double)(at - piece->begin) / (double)(piece->end - piece->begin);
-    *out = begin + (int64_t)(part * (double)(self->ends[node][i] - begin));
+    *out = begin + part * (self->ends[node][i] - begin);
     return true;
 }
 
 static bool end_of_wait(const struct replay *self,
-                        const struct profile_wait *wait, int64_t begin,
-                        int64_t *out)
+                        const struct profile_wait *wait, double begin,
+                        double *out)
 {
-    int64_t last = wait->begin, now = begin;
+    int64_t last = wait->begin;
+    double now = begin;
     for (size_t i = 0; i < wait->n; i++) {
         const struct profile_awaited *const awaited =
             &self->graph->awaited[wait->first + i];
-        int64_t then;
+        double then;
         if (!when(self, awaited->node, awaited->at, &then))
             return false;
-        now = then > now ? then : now;
+        now = fmax(now, then);
         last = awaited->at > last ? awaited->at : last;
     }
-    *out = now + (wait->end > last ? wait->end - last : 0);
+    *out = now + (wait->end > last ? (double)(wait->end - last) : 0.0);
     return true;
 }
 
@@ -84,18 +88,19 @@ static bool place(struct replay *self, size_t node, bool anyway)
     while (self->placed[node] < line->n) {
         const size_t i = self->placed[node];
         const struct profile_piece *const piece = &line->pieces[i];
-        const int64_t begin = i > 0 ? self->ends[node][i - 1] : piece->begin;
+        const double begin =
+            i > 0 ? self->ends[node][i - 1] : (double)piece->begin;
         const double took = (double)(piece->end - piece->begin);
-        int64_t end = begin + (int64_t)(factor_of(self, node, piece) * took);
+        double end = begin + factor_of(self, node, piece) * took;
         if (piece->wait != PROFILE_NO_WAIT &&
             !end_of_wait(self, &self->graph->waits[piece->wait], begin, &end)) {
             if (!anyway)
                 break;
-            end = begin + piece->end - piece->begin;
+            end = begin + took;
             anyway = false;
         }
         self->ends[node][i] = end;
-        self->end = end > self->end ? end : self->end;
+        self->end = fmax(self->end, end);
         self->placed[node]++;
         any = true;
     }
@@ -124,7 +129,7 @@ static void play(struct replay *self)
 {
     const size_t n = self->graph->profile->n_nodes;
     memset(self->placed, 0, n * sizeof *self->placed);
-    self->end = INT64_MIN;
+    self->end = -INFINITY;
     for (;;) {
         bool any = false;
         for (size_t i = 0; i < n; i++)
@@ -217,19 +222,18 @@ int profile_what_if(const struct profile_table *table,
 {
     struct replay self = {.table = table, .graph = graph};
     double *times = NULL;
-    int64_t begin = INT64_MAX;
+    double begin = INFINITY;
     const int status = make(&self, row, &times);
     if (status == LS_OK) {
         *others = set_factors(&self, row, times);
         for (size_t i = 0; i < graph->profile->n_nodes; i++)
-            if (graph->lines[i].n > 0 &&
-                graph->lines[i].pieces[0].begin < begin)
-                begin = graph->lines[i].pieces[0].begin;
+            if (graph->lines[i].n > 0)
+                begin = fmin(begin, (double)graph->lines[i].pieces[0].begin);
         play(&self);
-        const double was = (double)(self.end - begin);
+        const double was = self.end - begin;
         self.row = row;
         play(&self);
-        *out = was > 0 ? 1.0 - (double)(self.end - begin) / was : 0.0;
+        *out = was > 0 ? 1.0 - (self.end - begin) / was : 0.0;
     }
     for (size_t i = 0; self.ends != NULL && i < graph->profile->n_nodes; i++)
         free(self.ends[i]);

@@ -10,6 +10,7 @@
 
 #include "output.h"
 #include "render_state.h"
+#include "sum.h"
 
 static bool wants_colour(int fd)
 {
@@ -65,12 +66,12 @@ struct learner_totals render_learners(const struct render *self)
         const struct report *report = &self->nodes[i].last;
         if (self->plan->nodes[i].role != PLAN_LEARNER)
             continue;
-        iterations += report->trained;
-        train += report->train_ns;
-        load += report->load_ns;
-        wait += report->wait_ns;
-        overlap += report->overlap_ns;
-        policy_only += report->policy_only;
+        iterations = sum_of(iterations, report->trained);
+        train = sum_of(train, report->train_ns);
+        load = sum_of(load, report->load_ns);
+        wait = sum_of(wait, report->wait_ns);
+        overlap = sum_of(overlap, report->overlap_ns);
+        policy_only = sum_of(policy_only, report->policy_only);
     }
     const double each = iterations > 0 ? 1e6 * (double)iterations : 1.0;
     return (struct learner_totals){
@@ -107,10 +108,11 @@ struct totals render_totals(const struct render *self)
     int64_t most = 0;
     for (size_t i = 0; i < self->plan->n_nodes; i++) {
         const struct report *report = &self->nodes[i].last;
-        totals.sent += report->sent;
-        totals.sent_bytes += report->sent_bytes;
-        totals.lost += report->lost + report->dropped;
-        totals.refused += report->refused;
+        totals.sent = sum_of(totals.sent, report->sent);
+        totals.sent_bytes = sum_of(totals.sent_bytes, report->sent_bytes);
+        totals.lost =
+            sum_of(totals.lost, sum_of(report->lost, report->dropped));
+        totals.refused = sum_of(totals.refused, report->refused);
         if (report->refused > most) {
             most = report->refused;
             totals.refusal = report->refusal;
@@ -121,7 +123,8 @@ struct totals render_totals(const struct render *self)
     const int64_t from = self->resumes ? self->base_at : self->formed_at;
     if (self->counted_at > from && self->env_step >= self->base_env_step)
         totals.env_steps_per_s =
-            (double)(self->env_step - self->base_env_step + self->discarded) /
+            (double)sum_of(difference_of(self->env_step, self->base_env_step),
+                           self->discarded) /
             ((double)(self->counted_at - from) / second);
     totals.solved = self->evaluation.episodes > 0 &&
                     self->evaluation.eval_value >= self->plan->solved;
@@ -197,7 +200,7 @@ static void show_line(render *self)
                    "%s  %.1f s  iteration %s%s  %s env steps  %s/s", who,
                    totals.wall_s, output_count(self->iteration).text,
                    mean_return, output_count(self->env_step).text,
-                   output_count((int64_t)totals.env_steps_per_s).text);
+                   output_count(whole_of(totals.env_steps_per_s)).text);
     progress_line_show(self->progress, line);
 }
 

@@ -7,6 +7,7 @@
 
 #include "output.h"
 #include "render_state.h"
+#include "sum.h"
 
 /* Memory is told node by node up to here, beyond it only the largest. */
 #define NODES_IN_A_LINE 16
@@ -80,9 +81,9 @@ static void print_epochs(const render *self)
     for (size_t i = 0; i < self->plan->n_nodes; i++) {
         const struct report *report = &self->nodes[i].last;
         max_ns = report->max_ns > max_ns ? report->max_ns : max_ns;
-        failures += report->failures;
-        sent += report->barrier_sent;
-        repeated += report->barrier_repeated;
+        failures = sum_of(failures, report->failures);
+        sent = sum_of(sent, report->barrier_sent);
+        repeated = sum_of(repeated, report->barrier_repeated);
     }
     (void)snprintf(text, sizeof text, "median %.3f ms, at most %.3f ms",
                    (double)lead->median_ns / 1e6, (double)max_ns / 1e6);
@@ -139,7 +140,7 @@ static void print_training(const render *self, const struct totals *totals)
     if (lead->failed_saves > 0)
         output_row("failed saves", output_count(lead->failed_saves).text);
     output_row("env steps/s",
-               output_count((int64_t)llround(totals->env_steps_per_s)).text);
+               output_count(whole_of(totals->env_steps_per_s)).text);
     print_learners(self);
 }
 
@@ -179,7 +180,7 @@ static void print_works(const render *self)
     if (lead->refused_data > 0)
         output_row("wrong answers", output_count(lead->refused_data).text);
     print_replay(lead);
-    if (lead->requeued + lead->expired == 0)
+    if (lead->requeued == 0 && lead->expired == 0)
         return;
     (void)snprintf(text, sizeof text, "%s given out again, %s given up",
                    output_count(lead->requeued).text,

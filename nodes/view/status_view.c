@@ -9,6 +9,7 @@
 
 #include "json.h"
 #include "output.h"
+#include "sum.h"
 
 /* ---- made ---------------------------------------------------------------- */
 
@@ -53,11 +54,13 @@ static void compare(struct status_node *node,
     if (before->status != LS_OK || now->pid != then->pid ||
         now->incarnation != then->incarnation)
         return; /* another life */
-    const int64_t ns = now->clock_ns - then->clock_ns;
-    node->iterations_per_s = rate(now->iterations - then->iterations, ns);
+    const int64_t ns = difference_of(now->clock_ns, then->clock_ns);
+    node->iterations_per_s =
+        rate(difference_of(now->iterations, then->iterations), ns);
     node->events_per_s = rate((int64_t)(now->events - then->events), ns);
     if (then->env_step >= 0)
-        node->env_steps_per_s = rate(now->env_step - then->env_step, ns);
+        node->env_steps_per_s =
+            rate(difference_of(now->env_step, then->env_step), ns);
 }
 
 static void note_peer(struct status_view *view, const struct health_peer *peer)
@@ -72,7 +75,7 @@ static void note_peer(struct status_view *view, const struct health_peer *peer)
         memcpy(node->role, peer->role, sizeof node->role);
     if (node->endpoint[0] == '\0')
         memcpy(node->endpoint, peer->endpoint, sizeof node->endpoint);
-    node->awaited_ns += peer->awaited_ns;
+    node->awaited_ns = sum_of(node->awaited_ns, peer->awaited_ns);
 }
 
 static bool is_heard(const struct status_node *node)
@@ -106,14 +109,14 @@ static void blame_absent(struct status_view *view)
         struct status_node *node = &view->nodes[i];
         const bool answers = node->kind == STATUS_ANSWERS;
         const int64_t ns = answers ? health_of(node)->waiting_ns : 0;
-        waiting_ns += ns;
+        waiting_ns = sum_of(waiting_ns, ns);
         if (ns == 0 && (answers || node->kind == STATUS_SILENT)) {
             absent = node;
             n_absent++;
         }
     }
     if (n_absent == 1)
-        absent->awaited_ns += waiting_ns;
+        absent->awaited_ns = sum_of(absent->awaited_ns, waiting_ns);
 }
 
 static int by_id(const void *left, const void *right)
@@ -134,7 +137,8 @@ static void finish(struct status_view *view)
         const struct status_node *node = &view->nodes[i];
         if (node->kind == STATUS_ANSWERS) {
             view->n_answer++;
-            view->waited_ns += health_of(node)->waited_ns;
+            view->waited_ns =
+                sum_of(view->waited_ns, health_of(node)->waited_ns);
         }
         if (node->awaited_ns > most) {
             most = node->awaited_ns;
@@ -376,8 +380,10 @@ static void write_answer(const struct status_node *node, ls_writer *out)
                 health->window_ns > 0
                     ? (double)health->waited_ns / (double)health->window_ns
                     : NAN);
-    json_int(out, "lost", (int64_t)health->lost);
-    json_int(out, "dropped", (int64_t)health->dropped);
+    ls_write_string(out, "lost");
+    ls_write_uint(out, health->lost);
+    ls_write_string(out, "dropped");
+    ls_write_uint(out, health->dropped);
     json_string(out, "losses", health->losses);
 }
 

@@ -105,6 +105,25 @@ TEST(a_clock_that_was_set_is_said_to_be_no_line)
     clock_fit_clear(&fit);
 }
 
+TEST(the_farthest_times_are_as_far_as_can_be_told)
+{
+    static const struct clock_bound bounds[] = {
+        {INT64_MIN, INT64_MIN, true}, {INT64_MIN, INT64_MIN, false},
+        {INT64_MAX, INT64_MAX, true}, {INT64_MAX, INT64_MAX, false},
+        {INT64_MIN, INT64_MAX, true}, {INT64_MAX, INT64_MIN, false}};
+    struct clock_fit fit;
+    assert_ok(clock_fit(&fit, bounds, 4));
+    assert_true(clock_fit_there(&fit, INT64_MIN) < -(INT64_MAX / 2));
+    assert_true(clock_fit_there(&fit, INT64_MAX) > INT64_MAX / 2);
+    assert_true(clock_fit_here(&fit, INT64_MIN) < -(INT64_MAX / 2));
+    assert_true(clock_fit_here(&fit, INT64_MAX) > INT64_MAX / 2);
+    clock_fit_clear(&fit);
+    assert_ok(clock_fit(&fit, (struct clock_bound[]){bounds[4], bounds[5]}, 2));
+    (void)clock_fit_there(&fit, INT64_MAX);
+    (void)clock_fit_here(&fit, INT64_MIN);
+    clock_fit_clear(&fit);
+}
+
 TEST(messages_of_one_direction_say_nothing)
 {
     const struct clock_bound bounds[] = {{0, 100, true}, {10, 120, true}};

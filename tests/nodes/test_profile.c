@@ -88,6 +88,48 @@ TEST(a_node_that_nobody_has_heard_has_no_time)
     profile_clear(&profile);
 }
 
+#define LARGEST (INT64_C(1) << 61)
+
+/* Two nodes, of which the second has this record alone. */
+static int make_of(struct profile *out, int64_t begin, int64_t end, int64_t now,
+                   int64_t wall)
+{
+    struct story story;
+    story_begin(&story, 2, 0);
+    story_add(&story, 0, LS_TRACE_FORWARD, "a", 0, 1, 0, LS_TRACE_NOBODY);
+    story_add(&story, 1, LS_TRACE_FORWARD, "a", 0, 1, 0, LS_TRACE_NOBODY);
+    story.files[1].records[0].begin_ns = begin;
+    story.files[1].records[0].end_ns = end;
+    story.files[1].now_ns = now;
+    story.files[1].wall_ns = wall;
+    story.files[0].now_ns = story.files[0].wall_ns = 0;
+    return story_end(&story, out);
+}
+
+TEST(a_time_that_no_clock_shows_is_refused)
+{
+    static const int64_t times[][4] = {
+        {INT64_MIN, 0, 0, 0},
+        {INT64_MIN, INT64_MAX - 1, 0, 0},
+        {-LARGEST - 1, 0, 0, 0},
+        {0, LARGEST + 1, 0, 0},
+        {0, LS_TRACE_OPEN, INT64_MAX - 1, INT64_MAX - 1},
+        {0, 1, INT64_MIN, 0},
+        {0, 1, 0, INT64_MIN},
+        {0, 1, -1, INT64_MAX},
+        {LARGEST, LARGEST, 0, 1},
+    };
+    struct profile profile;
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        assert_fails(make_of(&profile, times[i][0], times[i][1], times[i][2],
+                             times[i][3]),
+                     LS_EPROTO);
+        assert_has(ls_error_text(), "the recording of node 1 has a time");
+    }
+    assert_ok(make_of(&profile, -LARGEST, LARGEST, LARGEST, LARGEST));
+    profile_clear(&profile);
+}
+
 /* ---- files --------------------------------------------------------------- */
 
 static char folder[64];

@@ -1,7 +1,9 @@
 #include "profile_table.h"
 
 #include <math.h>
+#include <unistd.h>
 
+#include "profile_show.h"
 #include "profile_story.h"
 #include "test.h"
 
@@ -250,4 +252,98 @@ TEST(a_node_without_steps_is_in_no_row)
     analyse(&self);
     assert_int_equal(0, self.table.n_rows);
     clear(&self);
+}
+
+/* ---- of what another program wrote --------------------------------------- */
+
+/* What is shown to people. own. */
+static char *shown_of(const struct analysis *self)
+{
+    FILE *to = tmpfile();
+    char *text = calloc(1, 8192);
+    const int before = dup(STDOUT_FILENO);
+    assert_non_null(to);
+    assert_non_null(text);
+    (void)fflush(stdout);
+    assert_true(dup2(fileno(to), STDOUT_FILENO) >= 0);
+    const int status = profile_print(&self->table, &self->graph, false);
+    (void)fflush(stdout);
+    assert_true(dup2(before, STDOUT_FILENO) >= 0);
+    (void)close(before);
+    assert_ok(status);
+    rewind(to);
+    assert_true(fread(text, 1, 8191, to) > 0);
+    (void)fclose(to);
+    return text;
+}
+
+/* U+009B begins what a terminal obeys, as ESC [ does. */
+TEST(a_name_has_nothing_that_a_terminal_obeys)
+{
+    struct analysis self;
+    story_begin(&self.story, 1, 0);
+    (void)strcpy(self.story.files[0].job, "job\xc2\x9b");
+    (void)strcpy(self.story.files[0].role, "role\xc2\x9b");
+    story_add(&self.story, 0, LS_TRACE_FORWARD, "step\xc2\x9b", 0, STORY_MS, 0,
+              LS_TRACE_NOBODY);
+    self.story.files[0].lost = UINT64_MAX;
+    analyse(&self);
+    char *text = shown_of(&self);
+    assert_null(strchr(text, '\x9b'));
+    assert_has(text, "job?: 1 iterations");
+    assert_has(text, "role?");
+    assert_has(text, "step?");
+    assert_has(text, "9,223,372,036,854,775,807 records had no room");
+    free(text);
+    clear(&self);
+}
+
+/* Anything that a recording may say: waits for what comes later, steps that lie
+ * across each other, each as long as can be. */
+static void tell_anything(struct story *story, uint64_t seed)
+{
+    static const enum ls_trace_kind kinds[] = {LS_TRACE_BARRIER,
+                                               LS_TRACE_FORWARD};
+    const double most = 0x1p61;
+    struct ls_rng rng;
+    ls_rng_seed(&rng, seed, 7);
+    story_begin(story, 2 + ls_rng_below(&rng, 3), 0);
+    for (uint64_t i = 0; i < 24 * story->n; i++) {
+        const size_t node = i % story->n;
+        struct ls_trace_file *const file = &story->files[node];
+        story_add(story, node, kinds[i / story->n % 2], "env_step", 0, 0,
+                  i / story->n / 2, LS_TRACE_NOBODY);
+        struct ls_trace_record *const record =
+            &file->records[file->n_records - 1];
+        const double one = (2 * ls_rng_double(&rng) - 1) * most;
+        const double other = (2 * ls_rng_double(&rng) - 1) * most;
+        record->begin_ns = (int64_t)fmin(one, other);
+        record->end_ns = ls_rng_below(&rng, 2) == 0 ? record->begin_ns + 1
+                                                    : (int64_t)fmax(one, other);
+        file->now_ns = 0;
+    }
+}
+
+TEST(the_longest_times_are_summed_up)
+{
+    size_t n = 0;
+    for (uint64_t seed = 1; seed <= 3000; seed++) {
+        struct analysis self;
+        double gain;
+        bool others;
+        tell_anything(&self.story, seed);
+        if (story_end(&self.story, &self.profile) != LS_OK)
+            continue; /* beyond what any clock shows, on that of the first */
+        assert_ok(profile_graph_make(&self.graph, &self.profile));
+        assert_ok(profile_table_make(&self.table, &self.graph));
+        for (size_t i = 0; i < self.table.n_rows; i++) {
+            assert_true(self.table.rows[i].worked_ns >= 0);
+            assert_ok(profile_what_if(&self.table, &self.graph,
+                                      &self.table.rows[i], &gain, &others));
+            assert_true(isfinite(gain));
+        }
+        clear(&self);
+        n++;
+    }
+    assert_true(n > 100);
 }

@@ -46,6 +46,26 @@ static void progress(struct shown *shown, int64_t iteration, int64_t env_step,
     render_report(shown->render, 0, &report);
 }
 
+/* What the summary for people says. own. */
+static char *summary_of(render *shown)
+{
+    FILE *to = tmpfile();
+    char *text = calloc(1, 8192);
+    const int before = dup(STDOUT_FILENO);
+    assert_non_null(to);
+    assert_non_null(text);
+    (void)fflush(stdout);
+    assert_true(dup2(fileno(to), STDOUT_FILENO) >= 0);
+    render_text_summary(shown);
+    (void)fflush(stdout);
+    assert_true(dup2(before, STDOUT_FILENO) >= 0);
+    (void)close(before);
+    rewind(to);
+    assert_true(fread(text, 1, 8191, to) > 0);
+    (void)fclose(to);
+    return text;
+}
+
 TEST(a_new_run_counts_its_steps_from_when_the_world_was_formed)
 {
     struct shown shown = {.render = NULL};
@@ -96,6 +116,29 @@ static void assert_learned(const struct shown *shown, const char *told)
     assert_memory_equal(is->bytes, told, is->size);
 }
 
+TEST(sums_of_what_nodes_say_end_where_figures_do)
+{
+    struct shown shown = {.render = NULL};
+    show(&shown, 1);
+    progress(&shown, 1, INT64_MIN, 1);
+    progress(&shown, 2, INT64_MAX, 1);
+    struct report done = report_of(0, REPORT_DONE);
+    done.iteration = 3;
+    done.env_step = done.discarded = INT64_MAX;
+    done.sent = done.sent_bytes = done.lost = done.dropped = INT64_MAX;
+    done.refused = done.trained = done.train_ns = done.load_ns = INT64_MAX;
+    done.wait_ns = done.overlap_ns = done.policy_only = INT64_MAX;
+    for (size_t i = 0; i < shown.plan.n_nodes; i++)
+        render_report(shown.render, i, &done);
+    const struct totals totals = render_totals(shown.render);
+    assert_true(totals.sent == INT64_MAX && totals.sent_bytes == INT64_MAX);
+    assert_true(totals.lost == INT64_MAX && totals.refused == INT64_MAX);
+    assert_true(totals.env_steps_per_s > 0);
+    assert_true(render_learners(shown.render).iterations == INT64_MAX);
+    free(summary_of(shown.render));
+    hide(&shown);
+}
+
 TEST(what_a_service_job_learned_is_told_by_who_learned_most)
 {
     struct shown shown = {.render = NULL};
@@ -112,26 +155,6 @@ TEST(what_a_service_job_learned_is_told_by_who_learned_most)
     end_of(&shown, 3, 9, ""); /* had no figures */
     assert_learned(&shown, "most");
     hide(&shown);
-}
-
-/* What the summary for people says. own. */
-static char *summary_of(render *shown)
-{
-    FILE *to = tmpfile();
-    char *text = calloc(1, 8192);
-    const int before = dup(STDOUT_FILENO);
-    assert_non_null(to);
-    assert_non_null(text);
-    (void)fflush(stdout);
-    assert_true(dup2(fileno(to), STDOUT_FILENO) >= 0);
-    render_text_summary(shown);
-    (void)fflush(stdout);
-    assert_true(dup2(before, STDOUT_FILENO) >= 0);
-    (void)close(before);
-    rewind(to);
-    assert_true(fread(text, 1, 8191, to) > 0);
-    (void)fclose(to);
-    return text;
 }
 
 TEST(the_memory_of_nodes_with_long_ids_is_told_of_all_of_them)

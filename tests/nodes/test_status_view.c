@@ -162,3 +162,26 @@ TEST(what_was_lost_is_told_and_nothing_that_a_terminal_obeys)
     free(text);
     status_view_clear(&view);
 }
+
+TEST(sums_of_what_nodes_say_end_where_figures_do)
+{
+    (void)state;
+    struct moment now = moment(12, 30), before = moment(10, 10);
+    for (size_t i = 0; i < 2; i++) {
+        now.answers[i].health.waited_ns = INT64_MAX;
+        now.answers[i].health.waiting_ns = INT64_MAX;
+        now.answers[i].health.iterations = INT64_MAX;
+        now.answers[i].health.clock_ns = INT64_MAX;
+        before.answers[i].health.iterations = INT64_MIN;
+        before.answers[i].health.clock_ns = INT64_MIN;
+    }
+    now.peers[0].awaited_ns = now.peers[1].awaited_ns = INT64_MAX;
+    now.peers[2] = now.peers[1];
+    struct status_view view = view_of(&now, &before);
+    assert_true(view.waited_ns == INT64_MAX);
+    assert_true(view.nodes[2].awaited_ns == INT64_MAX);
+    assert_true(view.nodes[3].awaited_ns == INT64_MAX);
+    assert_true(view.nodes[0].iterations_per_s > 0);
+    free(text_of(&view));
+    status_view_clear(&view);
+}

@@ -32,11 +32,13 @@ struct profile {
 /* Read every recording in `folder`, RUN/trace.
  * out:    written on success only; give it to profile_clear().
  * Errors: LS_ENOENT there is no recording; LS_EPROTO, LS_EMISMATCH a file is no
- *         recording, or that of another node or job: the text names it;
+ *         recording, or that of another node or job, or has times that no
+ *         clock shows: the text names it;
  *         LS_EIO; LS_ELIMIT too many names, or a file too large; LS_ENOMEM. */
 LS_MUST_USE int profile_read(struct profile *out, const char *folder);
 
-/* The same of recordings in memory. files: moved: each is empty afterwards,
+/* The same of recordings in memory: LS_ENOENT, LS_EPROTO, LS_EMISMATCH,
+ * LS_ELIMIT, LS_ENOMEM. files: moved: each is empty afterwards,
  * whatever is returned. */
 LS_MUST_USE int profile_make(struct profile *out, struct ls_trace_file *files,
                              size_t n);
