@@ -34,6 +34,16 @@ static int add(struct log *log, const char *text, size_t size)
     return status;
 }
 
+/* A life of the run that was killed may have left part of a line. */
+static int end_line(struct log *log)
+{
+    char last = '\n';
+    int status = ls_file_size(log->file, &log->size);
+    if (status == LS_OK && log->size > 0)
+        status = ls_file_read_at(log->file, &last, 1, log->size - 1);
+    return status == LS_OK && last != '\n' ? add(log, "\n", 1) : status;
+}
+
 static int too_long(const char *folder)
 {
     return ls_error(LS_ELIMIT,
@@ -49,7 +59,7 @@ static int open_log(struct log *log, const char *folder, uint32_t id)
         return too_long(folder);
     const int status =
         ls_file_open(&log->file, path, LS_FILE_WRITE | LS_FILE_CREATE);
-    return status == LS_OK ? ls_file_size(log->file, &log->size) : status;
+    return status == LS_OK ? end_line(log) : status;
 }
 
 /* ---- all of them ------------------------------------------------------- */

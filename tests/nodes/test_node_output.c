@@ -143,6 +143,16 @@ TEST(a_run_that_goes_on_adds_to_its_own)
     assert_file(fixture->path, "one\ntwo\n");
 }
 
+TEST(a_line_of_which_a_part_was_written_is_no_part_of_the_next)
+{
+    struct fixture *fixture = *state;
+    assert_ok(ls_folder_make(fixture->own));
+    put_file(fixture->path, "one\ntw");
+    assert_ok(open_as(fixture, fixture->folder, &third));
+    node_output_line(fixture->output, 0, "three");
+    assert_file(fixture->path, "one\ntw\nthree\n");
+}
+
 TEST(what_the_run_did_not_write_stays_as_it_is)
 {
     struct fixture *fixture = *state;
