@@ -257,19 +257,22 @@ static void cut_pieces(struct profile_line *line, struct item *items, size_t n)
 }
 
 /* The thread that runs most steps. */
-static uint16_t thread_of(const struct profile *profile,
-                          const struct ls_trace_file *file)
+static int find_thread(const struct profile *profile,
+                       const struct ls_trace_file *file, uint16_t *out)
 {
     size_t *const counts = calloc(profile->n_names, sizeof *counts);
     size_t best = 0;
-    for (size_t i = 0; counts != NULL && i < file->n_records; i++) {
+    if (counts == NULL)
+        return ls_error(LS_ENOMEM, "no memory for threads");
+    for (size_t i = 0; i < file->n_records; i++) {
         const struct ls_trace_record *const record = &file->records[i];
         counts[record->thread] += record->kind == LS_TRACE_FORWARD;
         if (counts[record->thread] > counts[best])
             best = record->thread;
     }
     free(counts);
-    return (uint16_t)best;
+    *out = (uint16_t)best;
+    return LS_OK;
 }
 
 static int add_records(struct builder *to, const struct ls_trace_file *file)
@@ -299,11 +302,13 @@ static int make_line(struct profile_graph *graph, size_t node)
     struct profile_line *const line = &graph->lines[node];
     struct builder to = {.graph = graph,
                          .node = node,
-                         .thread = thread_of(graph->profile, file),
                          .items =
                              calloc(2 * file->n_records + 1, sizeof *to.items)};
-    int status = to.items == NULL ? ls_error(LS_ENOMEM, "no memory for steps")
-                                  : add_records(&to, file);
+    int status = to.items == NULL
+                     ? ls_error(LS_ENOMEM, "no memory for steps")
+                     : find_thread(graph->profile, file, &to.thread);
+    if (status == LS_OK)
+        status = add_records(&to, file);
     if (status == LS_OK && to.n > 0) {
         qsort(to.items, to.n, sizeof *to.items, compare_items);
         line->pieces = calloc(2 * to.n + 2, sizeof *line->pieces);

@@ -172,6 +172,7 @@ TEST(sums_of_what_nodes_say_end_where_figures_do)
         now.answers[i].health.waiting_ns = INT64_MAX;
         now.answers[i].health.iterations = INT64_MAX;
         now.answers[i].health.clock_ns = INT64_MAX;
+        now.answers[i].health.lost = UINT64_MAX;
         before.answers[i].health.iterations = INT64_MIN;
         before.answers[i].health.clock_ns = INT64_MIN;
     }
@@ -183,5 +184,6 @@ TEST(sums_of_what_nodes_say_end_where_figures_do)
     assert_true(view.nodes[3].awaited_ns == INT64_MAX);
     assert_true(view.nodes[0].iterations_per_s > 0);
     free(text_of(&view));
+    assert_ok(status_view_json(&view));
     status_view_clear(&view);
 }
