@@ -69,8 +69,6 @@ static void blame_all(struct maker *self, const struct profile_wait *wait,
 static void blame_wait(struct maker *self, const struct profile_wait *wait,
                        int64_t begin, int64_t end, double weight)
 {
-    const struct profile_awaited *const awaited =
-        &self->graph->awaited[wait->first];
     int64_t at = begin, before = wait->begin;
     double error = wait->error;
     if (self->depth > self->graph->profile->n_nodes || weight < SHARE_LEAST) {
@@ -79,18 +77,19 @@ static void blame_wait(struct maker *self, const struct profile_wait *wait,
     }
     self->depth++;
     for (size_t i = 0; i < wait->n && at < end; i++) {
-        const int64_t until = awaited[i].at < end ? awaited[i].at : end;
-        const bool decided =
-            isfinite(error + awaited[i].error) &&
-            (double)(awaited[i].at - before) > error + awaited[i].error;
+        const struct profile_awaited *const next =
+            &self->graph->awaited[wait->first + i];
+        const int64_t until = next->at < end ? next->at : end;
+        const bool decided = isfinite(error + next->error) &&
+                             (double)(next->at - before) > error + next->error;
         if (until > at && decided)
             blame_all(self, wait, i, at, until, weight);
         else if (until > at)
             self->table->undecided_ns += weight * (double)(until - at);
         at = until > at ? until : at;
-        if (awaited[i].at >= before) {
-            before = awaited[i].at;
-            error = awaited[i].error;
+        if (next->at >= before) {
+            before = next->at;
+            error = next->error;
         }
     }
     self->depth--;

@@ -254,6 +254,17 @@ TEST(a_node_without_steps_is_in_no_row)
     clear(&self);
 }
 
+TEST(who_is_alone_waits_for_nobody)
+{
+    static const int64_t works[2][STORY_NODES] = {{TEN}, {TEN}};
+    struct analysis self;
+    run(&self, 0, 1, works);
+    assert_true(self.table.waited_ns > 0);
+    near(self.table.waited_ns, self.table.messages_ns, 1);
+    near(0, share(&self, 0), 1e-9);
+    clear(&self);
+}
+
 /* ---- of what another program wrote --------------------------------------- */
 
 /* What is shown to people. own. */
