@@ -260,7 +260,7 @@ static void cut_pieces(struct profile_line *line, struct item *items, size_t n)
 static int find_thread(const struct profile *profile,
                        const struct ls_trace_file *file, uint16_t *out)
 {
-    size_t *const counts = calloc(profile->n_names, sizeof *counts);
+    size_t *const counts = calloc(profile->n_names + 1, sizeof *counts);
     size_t best = 0;
     if (counts == NULL)
         return ls_error(LS_ENOMEM, "no memory for threads");
