@@ -202,6 +202,8 @@ END
     local had=${endpoints[1]}
     # The other one comes while the run cannot see that node 1 is gone.
     kill -STOP "${pid_of[run]}"
+    # Each of its threads stops for itself.
+    while grep -L '^State:.T' "/proc/${pid_of[run]}/task/"*/status | grep -q .; do :; done
     kill -9 "${nodes[1]}"
     until grep -q '^State:.Z' "/proc/${nodes[1]}/status"; do :; done
     sed 's/job: job/job: other/' job.yaml >other.yaml
