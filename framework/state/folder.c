@@ -104,40 +104,64 @@ int ls_file_sync_name(const char *path)
                        : disk_error(failed, "writing the folder of", path);
 }
 
-static int make_one(const char *path)
+/* Who may write to a folder need not be allowed to read it, and cannot sync it
+ * then. */
+static int sync_made(const char *path)
+{
+    const int failed = sync_above(path);
+    return failed == 0 || failed == EACCES
+               ? LS_OK
+               : name_error(failed, "making the folder", path);
+}
+
+/* The name of each is on disk before there is one in it. So of those that are
+ * there, only the last may be of somebody who was killed before that.
+ * there: the length of its path; 0: all are on disk. */
+static int make_one(char *path, size_t length, size_t *there)
 {
     struct disk *disk = disk_current();
-    int failed = disk->ops->make_folder(disk, path);
+    const int failed = disk->ops->make_folder(disk, path);
     if (failed == EEXIST)
-        return LS_OK;
-    if (failed == 0) {
-        failed = sync_above(path);
-        /* Who may write to a folder need not be allowed to read it, and cannot
-         * sync it then. */
-        failed = failed == EACCES ? 0 : failed;
+        *there = length;
+    if (failed != 0)
+        return failed == EEXIST ? LS_OK
+                                : name_error(failed, "making the folder", path);
+    int status = LS_OK;
+    if (*there > 0) {
+        const char next = path[*there];
+        path[*there] = '\0';
+        status = sync_made(path);
+        path[*there] = next;
     }
-    return failed == 0 ? LS_OK : name_error(failed, "making the folder", path);
+    *there = 0;
+    return status == LS_OK ? sync_made(path) : status;
 }
 
 int ls_folder_make(const char *folder)
 {
     char path[LS_PATH_MAX];
+    size_t there = 0;
     int status = LS_OK;
     const int n = snprintf(path, sizeof path, "%s", folder);
     if (n < 0 || (size_t)n >= sizeof path)
         return ls_error(LS_ELIMIT, "the folder %.80s… has too long a name",
                         folder);
     for (char *at = path + (path[0] != '\0'); status == LS_OK; at++) {
-        if (*at != '/' && *at != '\0')
-            continue;
         const char end = *at;
+        if (end != '/' && end != '\0')
+            continue;
         *at = '\0';
-        status = make_one(path);
+        if (at == path || at[-1] != '/')
+            status = make_one(path, (size_t)(at - path), &there);
         if (end == '\0')
             break;
         *at = end;
         if (status != LS_OK)
             return ls_error_at(status, "%s", folder);
+    }
+    if (status == LS_OK && there > 0) {
+        path[there] = '\0';
+        status = sync_made(path);
     }
     return status;
 }

@@ -110,6 +110,52 @@ TEST(a_file_in_a_folder_that_was_made_is_there)
     assert_int_equal(self.old_seen, 0);
 }
 
+/* A life is killed while a folder that it has made is synced; the next one
+ * finds that folder, puts a file into it, and loses power. */
+static void make_until_killed(void *arg)
+{
+    const struct room *room = arg;
+    const int status = ls_folder_make("out/job");
+    assert_true(status == LS_OK || ls_host_is_dead(room->host));
+}
+
+static void make_and_die(struct room *room)
+{
+    ls_runtime *runtime = ls_simulation_runtime(room->simulation);
+    ls_thread *thread;
+    room->host = room_host(room, "a");
+    assert_ok(ls_thread_spawn(ls_host_runtime(room->host), &thread, "life",
+                              make_until_killed, room));
+    ls_rest_until(runtime, LS_NS_PER_US);
+    ls_host_kill(room->host);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+}
+
+static void put_and_fall(struct room *room)
+{
+    struct replaced *self = room->self;
+    put_first(room);
+    assert_true(self->done);
+    ls_disk_power_cut(room->disk, room->host);
+}
+
+static void die_and_fall(struct room *room)
+{
+    make_and_die(room);
+    room_live(room, "a", put_and_fall);
+    room_live(room, "a", root_cause);
+}
+
+TEST(also_in_one_that_a_killed_life_has_made)
+{
+    const struct seeds seeds = seeds_of(200);
+    struct replaced self = {.durable = true};
+    memset(self.new, 'n', sizeof self.new);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
+        (void)room_run(seed, die_and_fall, &self);
+    assert_true(self.new_seen > 0);
+}
+
 /* ---- the journal ------------------------------------------------------- */
 
 /* Records are numbers from 1 on, each with some bytes. */
