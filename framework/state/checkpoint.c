@@ -159,6 +159,12 @@ static int add(void *self, const void *data, size_t size)
     return ls_vault_writer_add(saving->writer, data, size);
 }
 
+static uint64_t bytes_of(const struct ls_blob_form *form)
+{
+    uint64_t size = 0;
+    return ls_blob_form_bytes(form, &size) == LS_OK ? size : 0;
+}
+
 int checkpoint_measure(const ls_blobs *blobs, struct blob_names *out)
 {
     *out = (struct blob_names){.blobs = NULL};
@@ -167,6 +173,7 @@ int checkpoint_measure(const ls_blobs *blobs, struct blob_names *out)
         return ls_error(LS_ENOMEM, "no memory for the names of %zu blobs",
                         ls_blobs_n(blobs));
     int status = LS_OK;
+    uint64_t all = 0;
     for (size_t i = 0; i < ls_blobs_n(blobs) && status == LS_OK; i++) {
         const struct ls_blob *blob = ls_blobs_at(blobs, i);
         if (blob->is_private)
@@ -174,14 +181,13 @@ int checkpoint_measure(const ls_blobs *blobs, struct blob_names *out)
         struct ls_checkpoint_blob *to = &out->blobs[out->n++];
         memcpy(to->name, blob->name, strlen(blob->name) + 1);
         status = blob_measure(blob, &to->form);
+        if (status == LS_OK)
+            all += bytes_of(&to->form);
+        if (all > INT64_MAX)
+            status = ls_error(LS_EINVAL, "the blobs have too many bytes "
+                                         "together");
     }
     return status;
-}
-
-static uint64_t bytes_of(const struct ls_blob_form *form)
-{
-    uint64_t size = 0;
-    return ls_blob_form_bytes(form, &size) == LS_OK ? size : 0;
 }
 
 static int save_names(struct saving *saving, const struct blob_names *names)

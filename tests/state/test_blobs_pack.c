@@ -143,3 +143,30 @@ TEST(a_blob_that_fails_is_named)
     assert_ptr_equal(data, &data); /* written on success only */
     state_free(&node);
 }
+
+static int most_bytes(void *self, uint64_t *out)
+{
+    (void)self;
+    *out = INT64_MAX;
+    return LS_OK;
+}
+
+/* Their sum would begin at 0 again, and the bytes be written to where there is
+ * no room. */
+TEST(blobs_that_are_too_large_together_are_refused)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    const struct ls_blob_ops large = {
+        .size = most_bytes, .save = save_nothing, .load = text_load};
+    ls_blobs *blobs;
+    void *data;
+    size_t size;
+    (void)state;
+    assert_ok(ls_blobs_create(&blobs));
+    for (size_t i = 0; i < 3; i++)
+        assert_ok(ls_blobs_add(
+            blobs, &(struct ls_blob){.name = names[i], .ops = &large}));
+    assert_fails(ls_blobs_pack(blobs, &data, &size), LS_EINVAL);
+    assert_error_has("together");
+    ls_blobs_destroy(&blobs);
+}

@@ -139,7 +139,8 @@ LS_MUST_USE LS_API int ls_blob_unpack(const struct ls_blob *blob,
 
 /* All global ones, with their names and forms.
  * data:   own: free() it. Written on success only.
- * Errors: what a blob's ops return; LS_ENOMEM. */
+ * Errors: what a blob's ops return; LS_EINVAL over INT64_MAX bytes together;
+ *         LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_blobs_pack(const ls_blobs *blobs, void **data,
                                      size_t *size);
 /* Load them.

@@ -130,9 +130,9 @@ LS_MUST_USE LS_API int ls_file_read_link(const char *path,
 LS_MUST_USE LS_API int ls_file_sync_name(const char *path);
 
 /* Create a folder and those above it, on disk when this returns. An existing
- * one is fine, also if who made it was killed meanwhile. Errors: LS_ELIMIT its name is too long; LS_ENOENT it or one
- * above it is a dangling link, or was removed meanwhile; LS_EIO also: it or one
- * above it is a file. */
+ * one is fine, also if who made it was killed meanwhile. Errors: LS_ELIMIT its
+ * name is too long; LS_ENOENT it or one above it is a dangling link, or was
+ * removed meanwhile; LS_EIO also: it or one above it is a file. */
 LS_MUST_USE LS_API int ls_folder_make(const char *folder);
 /* Errors: LS_ENOENT there is no such folder; LS_EEXIST it is not empty. */
 LS_API int ls_folder_remove(const char *folder);
