@@ -118,14 +118,6 @@ static bool is_under_way(int status)
            strstr(ls_error_text(), "has not arrived yet") != NULL;
 }
 
-static void await_a_moment(struct slow *slow)
-{
-    ls_mutex_lock(&slow->entered.mutex);
-    (void)!ls_cond_wait(&slow->entered.cond, &slow->entered.mutex,
-                        ls_deadline(ls_runtime_threads(), 2));
-    ls_mutex_unlock(&slow->entered.mutex);
-}
-
 /* Emit without waiting until there is no room; returns how many went. */
 static int fill(struct slow *slow, const void *data, size_t size)
 {
@@ -137,7 +129,7 @@ static int fill(struct slow *slow, const void *data, size_t size)
         if (status == LS_OK)
             n++;
         else
-            await_a_moment(slow);
+            counter_await_moment(&slow->entered);
     }
     assert_int_equal(status, LS_EAGAIN);
     return n;

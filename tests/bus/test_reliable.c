@@ -53,12 +53,9 @@ TEST(what_is_emitted_to_one_that_is_away_comes_when_it_is_back)
 static void await_repeated(struct severed_node *at)
 {
     const int64_t deadline = long_deadline();
-    ls_runtime *runtime = ls_runtime_threads();
-    ls_mutex_lock(&at->heard.mutex);
-    while (severed_stats(at).repeated == 0 && ls_now(runtime) < deadline)
-        (void)!ls_cond_wait(&at->heard.cond, &at->heard.mutex,
-                            ls_deadline(runtime, 2));
-    ls_mutex_unlock(&at->heard.mutex);
+    while (severed_stats(at).repeated == 0 &&
+           ls_now(ls_runtime_threads()) < deadline)
+        counter_await_moment(&at->heard);
     assert_true(severed_stats(at).repeated != 0);
 }
 

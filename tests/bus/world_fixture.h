@@ -62,6 +62,16 @@ static inline int counter_get(struct counter *counter)
     return n;
 }
 
+/* Until something is counted, or for a moment: for who looks at what nobody is
+ * told of. */
+static inline void counter_await_moment(struct counter *counter)
+{
+    ls_mutex_lock(&counter->mutex);
+    (void)!ls_cond_wait(&counter->cond, &counter->mutex,
+                        ls_deadline(ls_runtime_threads(), 2));
+    ls_mutex_unlock(&counter->mutex);
+}
+
 /* Wait for at least n; returns whether they came. Any thread. */
 static inline bool counter_reaches(struct counter *counter, int n)
 {

@@ -250,7 +250,8 @@ static bool explain(ls_node *node, const struct silent *link, char *why)
 }
 
 /* Whether waiting does not help: nobody is here, and whoever listens at the
- * addresses that the user gave does not let this node in, for this reason. */
+ * addresses that the user gave does not let this node in, for this reason; else
+ * there is none. */
 static bool is_shut_out(ls_node *node, char *why)
 {
     struct silent silent[MAX_SILENT];
@@ -266,6 +267,8 @@ static bool is_shut_out(ls_node *node, char *why)
         if (!shut_out)
             break;
     }
+    if (!shut_out)
+        why[0] = '\0';
     return shut_out;
 }
 
@@ -382,8 +385,6 @@ static void wait_for_members(ls_node *node, int64_t deadline, char *shut_out)
             say_at = say_missing(node);
         if (until == look_at) {
             status = is_shut_out(node, shut_out) ? LS_EMISMATCH : LS_OK;
-            if (status == LS_OK)
-                shut_out[0] = '\0';
             look_at = ls_deadline(node->runtime, LOOK_AGAIN_MS);
         }
         transport_lock(node->transport);

@@ -91,9 +91,9 @@ LS_API extern const struct ls_record ls_checkpoint_entry_record;
  * Errors: LS_EEXIST this folder has a manifest of this epoch or a later one;
  *         LS_ESTATE it was opened without a node; LS_EINVAL the epoch is
  *         negative, or the blobs have over INT64_MAX bytes together; what a
- * blob's ops return, with its name; what an earlier write behind left, with
- * that epoch: nothing is written then, and the next call may. After LS_EIO (a
- * full disk) nothing of it is left. */
+ *         blob's ops return, with its name; what an earlier write behind left,
+ *         with that epoch: nothing is written then, and the next call may.
+ *         After LS_EIO (a full disk) nothing of it is left. */
 LS_MUST_USE LS_API int ls_checkpoints_write(ls_checkpoints *checkpoints,
                                             int64_t epoch,
                                             const ls_blobs *blobs,
