@@ -7,7 +7,8 @@
 
 enum raw_kind {
     RAW_ROUTER, /* ROUTER and DEALER: the leader sends to each */
-    RAW_PUB     /* PUSH to the leader, PUB from it: sends once */
+    RAW_PUB,    /* PUSH to the leader, PUB from it: sends once */
+    RAW_MESH    /* PUB from each, and a SUB for each that the leader hears */
 };
 
 struct raw;
@@ -17,6 +18,9 @@ struct raw;
  * bind: "tcp://127.0.0.1:*", or the first part of ipc addresses. */
 struct raw *raw_lead(unsigned n, const char *bind, char (*endpoints)[128]);
 struct raw *raw_join(unsigned n, char (*endpoints)[128]);
+
+/* All are there, so that nothing is dropped. Before the first barrier. */
+void raw_meet(struct raw *raw);
 
 /* Through the barrier, once. */
 void raw_wait(struct raw *raw, enum raw_kind kind);

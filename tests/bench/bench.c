@@ -32,6 +32,12 @@ void bench_options_read(struct bench_options *options, int argc, char **argv)
     }
 }
 
+bool bench_is_asked_for(const char *variable, int number)
+{
+    const char *value = getenv(variable);
+    return value == NULL || atoi(value) == number;
+}
+
 void bench_choice_read(struct bench_choice *choice, int *argc, char **argv)
 {
     const int most = sizeof choice->words / sizeof choice->words[0];

@@ -52,6 +52,10 @@ bool bench_is_chosen(struct bench_choice *choice, const char *name);
 /* The program's exit code: 2, with a line that says so, when none had. */
 int bench_choice_end(const struct bench_choice *choice);
 
+/* Whether a number is the one that an environment variable asks for, or there
+ * is no such variable. */
+bool bench_is_asked_for(const char *variable, int number);
+
 /* Run all figures, one after the other, round by round. */
 void bench_run(struct bench_figure *figures, size_t n,
                const struct bench_options *options);

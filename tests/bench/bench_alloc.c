@@ -137,13 +137,6 @@ static void compare(struct group_world *world, int kind,
                         options);
 }
 
-/* Whether a number is the one that was asked for, or none was. */
-static bool is_asked_for(const char *variable, int number)
-{
-    const char *value = getenv(variable);
-    return value == NULL || atoi(value) == number;
-}
-
 int main(int argc, char **argv)
 {
     struct bench_options options;
@@ -153,11 +146,11 @@ int main(int argc, char **argv)
     bench_options_read(&options, argc, argv);
     for (unsigned n = 2; n <= 4; n += 2) {
         struct group_world world = {0};
-        if (!is_asked_for("RANKS", (int)n))
+        if (!bench_is_asked_for("RANKS", (int)n))
             continue;
         group_world_start(&world, n);
         for (int kind = 0; kind < N_WHATS * N_SIZES; kind++)
-            if (is_asked_for("KIND", kind))
+            if (bench_is_asked_for("KIND", kind))
                 compare(&world, kind, &options);
         group_world_end(&world);
     }

@@ -1,6 +1,6 @@
 /* The barrier between processes, through memory that they share and by
  * messages, against raw libzmq that does the same two rounds through a leader,
- * in the same processes and in turn. */
+ * in the same processes and in turn. RANKS=16 measures only that. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +15,11 @@
 #define WAIT_MS     60000
 #define MEMBERS_MAX 16
 #define N_NODES     2 /* of a process */
-#define N_KINDS     4
+#define N_RAW       3
+#define N_KINDS     (N_NODES + N_RAW)
 
 static const char *const kinds[N_KINDS] = {"shared memory", "messages",
-                                           "raw router", "raw pub"};
+                                           "raw router", "raw pub", "raw mesh"};
 
 /* --- in a member's process ---------------------------------------------- */
 
@@ -65,7 +66,7 @@ static void wait_once(struct member *member, int kind)
     if (kind < N_NODES)
         must(ls_barrier_wait(member->barrier[kind], 0, WAIT_MS, NULL), "wait");
     else
-        raw_wait(member->raw, kind == N_NODES ? RAW_ROUTER : RAW_PUB);
+        raw_wait(member->raw, (enum raw_kind)(kind - N_NODES));
 }
 
 /* "KIND": go through so many epochs; answer with ns an epoch. */
@@ -115,6 +116,7 @@ static int run_member(char **arguments)
     }
     for (int i = 0; i < N_NODES; i++)
         must(ls_node_join(member.node[i]), "join");
+    raw_meet(member.raw);
     parent_tell("ready");
     serve(&member);
     return 0;
@@ -210,8 +212,8 @@ static void compare(unsigned n, const char *transport,
     }
     bench_run(figures, N_KINDS, options);
     bench_print("barrier", figures, N_KINDS, options);
-    for (int i = 0; i < N_NODES * 2; i++) {
-        const int own = i / 2, raw = N_NODES + i % 2;
+    for (int i = 0; i < N_NODES * N_RAW; i++) {
+        const int own = i / N_RAW, raw = N_NODES + i % N_RAW;
         (void)snprintf(name, sizeof name, "%u processes, %s, %s to %s", n,
                        transport, kinds[own], kinds[raw]);
         bench_print_derived("barrier", name, "x",
@@ -230,6 +232,8 @@ int main(int argc, char **argv)
     bench_options_read(&options, argc, argv);
     process_init();
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        if (!bench_is_asked_for("RANKS", (int)sizes[i]))
+            continue;
         compare(sizes[i], "ipc", &options);
         compare(sizes[i], "tcp", &options);
     }

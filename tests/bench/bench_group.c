@@ -132,13 +132,6 @@ static void compare(struct group_world *world, int kind, int n_sides,
     }
 }
 
-/* Whether a number is the one that was asked for, or none was. */
-static bool is_asked_for(const char *variable, int number)
-{
-    const char *value = getenv(variable);
-    return value == NULL || atoi(value) == number;
-}
-
 int main(int argc, char **argv)
 {
     static const unsigned sizes[] = {2, 4, 8, 16};
@@ -152,13 +145,13 @@ int main(int argc, char **argv)
     const int n_sides = group_has_mpi("bench_group") ? N_SIDES : MPI;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct group_world world = {0};
-        if (!is_asked_for("RANKS", (int)sizes[i]))
+        if (!bench_is_asked_for("RANKS", (int)sizes[i]))
             continue;
         group_world_start(&world, sizes[i]);
         if (n_sides > MPI)
             group_world_add_mpi(&world, "tcp");
         for (int kind = 0; kind < GROUP_BENCH_KINDS; kind++)
-            if (is_asked_for("KIND", kind))
+            if (bench_is_asked_for("KIND", kind))
                 compare(&world, kind, n_sides, &options);
         group_world_end(&world);
     }
