@@ -35,10 +35,10 @@ struct zmq_early {
 };
 #define ZMQ_EARLY_MAX 64
 
-/* Bytes that libzmq holds for those that have not read them. */
+/* Bytes that libzmq holds for those that have not read them, and one more as
+ * long as there is the transport: it goes with the last of them. */
 struct zmq_ledger {
     atomic_size_t held;
-    atomic_uint users;
 };
 
 struct zmq_handler;

@@ -12,14 +12,20 @@ struct zmq_ledger *transport_zmq_ledger_create(void)
 {
     struct zmq_ledger *ledger = calloc(1, sizeof *ledger);
     if (ledger != NULL)
-        atomic_store(&ledger->users, 1);
+        atomic_store(&ledger->held, 1);
     return ledger;
+}
+
+static void settle(struct zmq_ledger *ledger, size_t bytes)
+{
+    if (atomic_fetch_sub(&ledger->held, bytes) == bytes)
+        free(ledger);
 }
 
 void transport_zmq_ledger_drop(struct zmq_ledger *ledger)
 {
-    if (ledger != NULL && atomic_fetch_sub(&ledger->users, 1) == 1)
-        free(ledger);
+    if (ledger != NULL)
+        settle(ledger, 1);
 }
 
 struct held {
@@ -34,8 +40,7 @@ static void let_go(void *data, void *hint)
 {
     struct held *held = hint;
     transport_released();
-    atomic_fetch_sub(&held->ledger->held, held->size);
-    transport_zmq_ledger_drop(held->ledger);
+    settle(held->ledger, held->size);
     if (held->release != NULL)
         held->release(data, held->hint);
     free(held);
@@ -46,9 +51,9 @@ static struct held *hold(struct zmq_ledger *ledger, size_t size, size_t copied)
     struct held *held = malloc(sizeof *held + copied);
     if (held == NULL)
         return NULL;
-    *held = (struct held){.ledger = ledger, .size = size};
-    atomic_fetch_add(&ledger->held, size);
-    atomic_fetch_add(&ledger->users, 1);
+    /* One more: an empty one counts, too. */
+    *held = (struct held){.ledger = ledger, .size = size + 1};
+    atomic_fetch_add(&ledger->held, held->size);
     return held;
 }
 
