@@ -106,7 +106,10 @@ static void release(ls_checkpoint_step *self, const char *what, int64_t epoch,
     const bool copied = strcmp(what, "copy") == 0 && status == LS_OK;
     ls_mutex_lock(&self->asker.mutex);
     self->moving = false;
-    if ((copied || strcmp(what, "verdict") == 0) && epoch == self->stands_at)
+    const bool over = strcmp(what, "verdict") == 0;
+    if (over && epoch > self->over_at)
+        self->over_at = epoch;
+    if ((copied || over) && epoch == self->stands_at)
         self->released = true;
     ls_cond_broadcast(&self->asker.cond);
     ls_mutex_unlock(&self->asker.mutex);

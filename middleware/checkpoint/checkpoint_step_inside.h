@@ -57,6 +57,8 @@ struct ls_checkpoint_step {
     bool moving;               /* they are being read or written */
     bool released;             /* they may again */
     int64_t stands_at;         /* which epoch; LS_CHECKPOINT_NONE: any */
+    int64_t over_at;           /* the last whose save is over, in this run;
+                                * LS_CHECKPOINT_NONE: none */
     struct ls_failure unready; /* of before_save() */
     bool leader_lost;          /* since this node has begun its run with it */
     uint64_t losses;           /* of members */

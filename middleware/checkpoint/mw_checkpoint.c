@@ -39,7 +39,10 @@ void step_stand(ls_checkpoint_step *self, int64_t epoch)
     ls_mutex_lock(&self->asker.mutex);
     self->stands = true;
     self->stands_at = epoch;
-    self->released = false;
+    if (epoch == LS_CHECKPOINT_NONE) /* an earlier run may have come as far */
+        self->over_at = LS_CHECKPOINT_NONE;
+    /* One that was given up does not wait for those who come late. */
+    self->released = epoch != LS_CHECKPOINT_NONE && epoch <= self->over_at;
     self->unready.status = LS_OK;
     ls_cond_broadcast(&self->asker.cond);
     ls_mutex_unlock(&self->asker.mutex);
@@ -487,7 +490,7 @@ static int init(ls_checkpoint_step *self,
                       .self = self,
                       .id = self->node != NULL ? ls_node_id(self->node) : 0};
     set_saves(self);
-    self->epoch = self->saved_here = LS_CHECKPOINT_NONE;
+    self->epoch = self->saved_here = self->over_at = LS_CHECKPOINT_NONE;
     self->best = NAN;
     self->began_at = ls_now(self->asker.runtime);
     if (status == LS_OK)

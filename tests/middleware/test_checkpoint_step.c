@@ -934,6 +934,47 @@ TEST(or_costs_one_checkpoint)
     world_play(&world, 2, live_without);
 }
 
+/* The one that leads cannot be saved: the others are told so, also one that has
+ * not come there yet, and whose copy is not waited for any more. */
+static int cannot_be_saved(void *self, int64_t epoch)
+{
+    const struct site *site = self;
+    if (site->no_barrier && epoch == 6) /* until all are there */
+        ls_rest_until(ls_host_runtime(site->host), 11 * LS_NS_PER_S);
+    return epoch == 2 || epoch == 4 ? ls_error(LS_EIO, "not this one") : LS_OK;
+}
+
+static void fail_before_all_come(struct site *site)
+{
+    if (site->world->sim.seed % 2 == 0) {
+        alone_together(site);
+        site->iterations = LAST;
+    }
+    site->options.behind = site->options.goes_on = true;
+    if (site->id == 1)
+        site->options.before_save = cannot_be_saved;
+    site->late_at = site->id == 2 ? 2 : -1;
+    site->late_until = 10 * LS_NS_PER_S;
+}
+
+/* Without a barrier two saves are over before node 2 comes. */
+static void live_without_two(struct step_world *world)
+{
+    const bool alone = world->sim.seed % 2 == 0;
+    (void)life(world);
+    went_well(world);
+    assert_int_equal(world->sites[0].failures, 2);
+    assert_string_equal(world->sites[0].kept, alone ? "0 6 7" : "0 1 3 5 6 7");
+}
+
+TEST(also_where_a_node_comes_to_it_when_it_is_over)
+{
+    struct step_world world = {.tune = fail_before_all_come};
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; seed++)
+        world_play(&world, seed, live_without_two);
+}
+
 static void no_folder(struct site *site)
 {
     site->options.folder = NULL;
