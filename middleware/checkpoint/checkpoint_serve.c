@@ -24,12 +24,14 @@ static bool is_ready(const ls_checkpoint_step *self, int64_t epoch)
            (self->stands_at == LS_CHECKPOINT_NONE || self->stands_at >= epoch);
 }
 
-/* Whether this node, whose run begins, is asked for what it has at the end of
- * an iteration: another life of it came there. With the mutex held. */
+/* Whether this node, whose run begins, or has begun since it was asked, is
+ * asked for what it has at the end of an iteration: another life of it came
+ * there. begun: as it was when it was asked. With the mutex held. */
 static bool is_too_early(const ls_checkpoint_step *self,
-                         const struct question *question, int64_t epoch)
+                         const struct question *question, int64_t epoch,
+                         uint64_t begun)
 {
-    return self->stands_at == LS_CHECKPOINT_NONE &&
+    return (self->stands_at == LS_CHECKPOINT_NONE || self->begun != begun) &&
            epoch != LS_CHECKPOINT_NONE &&
            strcmp(question_text(question, "why"), STEP_WHY_BEGIN) != 0;
 }
@@ -44,10 +46,12 @@ static int wait_still(ls_checkpoint_step *self, struct question *question,
             : ls_deadline(self->asker.runtime, self->options.timeout_ms);
     int status = LS_OK;
     ls_mutex_lock(&self->asker.mutex);
-    while (!is_ready(self, epoch) && self->lane.running && status == LS_OK &&
+    const uint64_t begun = self->begun;
+    while (!is_ready(self, epoch) && self->begun == begun &&
+           self->lane.running && status == LS_OK &&
            !question_is_cancelled(question))
         status = ls_cond_wait(&self->asker.cond, &self->asker.mutex, deadline);
-    if (!is_ready(self, epoch) || is_too_early(self, question, epoch))
+    if (!is_ready(self, epoch) || is_too_early(self, question, epoch, begun))
         status =
             ls_error(LS_ESTATE,
                      "it has not come to the end of iteration %" PRId64, epoch);

@@ -59,6 +59,7 @@ struct ls_checkpoint_step {
     int64_t stands_at;         /* which epoch; LS_CHECKPOINT_NONE: any */
     int64_t over_at;           /* the last whose save is over, in this run;
                                 * LS_CHECKPOINT_NONE: none */
+    uint64_t begun;            /* how often it stood as any: at a beginning */
     struct ls_failure unready; /* of before_save() */
     bool leader_lost;          /* since this node has begun its run with it */
     uint64_t losses;           /* of members */

@@ -39,8 +39,10 @@ void step_stand(ls_checkpoint_step *self, int64_t epoch)
     ls_mutex_lock(&self->asker.mutex);
     self->stands = true;
     self->stands_at = epoch;
-    if (epoch == LS_CHECKPOINT_NONE) /* an earlier run may have come as far */
-        self->over_at = LS_CHECKPOINT_NONE;
+    if (epoch == LS_CHECKPOINT_NONE) {
+        self->begun++;
+        self->over_at = LS_CHECKPOINT_NONE; /* it may be of an earlier run */
+    }
     /* One that was given up does not wait for those who come late. */
     self->released = epoch != LS_CHECKPOINT_NONE && epoch <= self->over_at;
     self->unready.status = LS_OK;

@@ -693,7 +693,7 @@ TEST(a_life_that_begins_is_not_saved_as_the_end_of_an_iteration)
 {
     struct step_world world = {.tune = save_late};
     (void)state;
-    for (uint64_t seed = 1; seed <= 20; seed++)
+    for (uint64_t seed = 1; seed <= 150; seed++)
         world_play(&world, seed, save_no_beginning);
 }
 
