@@ -1,4 +1,5 @@
 /* saves.h: what a node answers that saves together with others. */
+#include <limits.h>
 #include <string.h>
 
 #include "runtime_ops.h"
@@ -103,6 +104,61 @@ TEST_WITH(what_its_owner_does_not_do_is_refused, folder_set_up,
     assert_int_equal(answer(&saves, "divide"), LS_EPROTO);
     assert_non_null(strstr(ls_error_text(), "no such question to job sums"));
     assert_int_equal(answer(&saves, "no such"), LS_EPROTO);
+    close_saves(&saves);
+}
+
+/* ---- what a callback returns ---- */
+
+static int write_nothing(void *self, ls_blob_sink *sink)
+{
+    (void)self;
+    (void)sink;
+    return LS_OK;
+}
+
+static int returned; /* by a load, which may be in a binding */
+
+static int load_wrongly(void *self, ls_blob_source *source)
+{
+    (void)self;
+    (void)source;
+    return returned;
+}
+
+static int no_bytes(void *self, uint64_t *out)
+{
+    (void)self;
+    *out = 0;
+    return LS_OK;
+}
+
+/* What is no status is a failure, too. */
+TEST_WITH(a_load_that_returns_anything_has_failed, folder_set_up,
+          folder_tear_down)
+{
+    static const struct ls_blob_ops ops = {
+        .size = no_bytes, .save = write_nothing, .load = load_wrongly};
+    static const int rows[][2] = {{LS_OK, LS_OK},        {LS_EIO, LS_EIO},
+                                  {-999, -999},          {1, LS_EHANDLER},
+                                  {-1000, LS_EHANDLER},  {INT_MAX, LS_EHANDLER},
+                                  {INT_MIN, LS_EHANDLER}};
+    const struct saves_point point = {.epoch = 3};
+    struct saves_found found = {.others = false};
+    struct asker asker;
+    struct saves saves;
+    open_saves(&saves, &asker, ls_runtime_threads(), answer_here, *state);
+    assert_ok(ls_blobs_add(saves.blobs,
+                           &(struct ls_blob){.name = "queue", .ops = &ops}));
+    assert_ok(saves_open(&saves));
+    assert_ok(saves_save(&saves, &point));
+    assert_ok(saves_newest(&saves, LS_CHECKPOINT_NONE, true, &found));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        returned = rows[i][0];
+        assert_int_equal(saves_load(&saves, &found, NULL), rows[i][1]);
+        if (rows[i][1] != LS_OK)
+            assert_error_has("queue");
+    }
+    saves_found_clear(&found);
     close_saves(&saves);
 }
 

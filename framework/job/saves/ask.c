@@ -214,7 +214,8 @@ void ask_begin(struct ask *ask, struct asker *asker, uint32_t to,
     }
 }
 
-/* What the map says. */
+/* What the map says. What a callback returned need be no status: then it has
+ * failed. */
 static int read_answer(const struct ask *ask)
 {
     int64_t said = LS_OK;
@@ -224,8 +225,9 @@ static int read_answer(const struct ask *ask)
     if (status == LS_OK && said != LS_OK &&
         ls_value_string(ls_value_get(root, "text"), &text) != LS_OK)
         text = "?";
-    if (status == LS_OK && said < 0 && said > -1000)
-        status = ls_error((int)said, "%s", text);
+    if (status == LS_OK && said != LS_OK)
+        status = ls_error(said < 0 && said > -1000 ? (int)said : LS_EHANDLER,
+                          "%s", text);
     return status;
 }
 
