@@ -162,6 +162,40 @@ TEST_WITH(a_load_that_returns_anything_has_failed, folder_set_up,
     close_saves(&saves);
 }
 
+/* ---- what is not said ---- */
+
+/* Of an epoch that nobody said, all would be removed. */
+TEST_WITH(a_rewind_to_no_epoch_is_refused, folder_set_up, folder_tear_down)
+{
+    const struct saves_point point = {.epoch = 3};
+    struct asker asker;
+    struct saves saves;
+    int64_t number = 7;
+    open_saves(&saves, &asker, ls_runtime_threads(), answer_here, *state);
+    add_number(&saves, &number);
+    assert_ok(saves_open(&saves));
+    assert_ok(saves_save(&saves, &point));
+    assert_int_equal(answer(&saves, "rewind"), LS_EPROTO);
+    assert_error_has("to which epoch");
+    assert_int_equal(newest_of(&saves), 3);
+    close_saves(&saves);
+}
+
+TEST_WITH(without_a_folder_nothing_is_loaded_but_what_is_sent, folder_set_up,
+          folder_tear_down)
+{
+    struct asker asker;
+    struct saves saves;
+    open_saves(&saves, &asker, ls_runtime_threads(), nothing, *state);
+    saves.leader = 2;
+    saves.folder = NULL;
+    saves.sends = true;
+    assert_ok(saves_open(&saves));
+    assert_int_equal(answer(&saves, "load"), LS_EPROTO);
+    assert_error_has("nothing was sent");
+    close_saves(&saves);
+}
+
 /* ---- behind, without a thread ---- */
 
 static int refuse_thread(ls_runtime *runtime, ls_thread **out, const char *name,

@@ -56,6 +56,8 @@ static int do_load(struct saves *saves, struct question *question)
     if (status == LS_OK && question->body.data != NULL)
         return ls_blobs_unpack(saves->blobs, question->body.data,
                                question->body.size);
+    if (status == LS_OK && saves->store == NULL)
+        return ls_error(LS_EPROTO, "nothing was sent that could be loaded");
     if (status == LS_OK)
         status = said_entry(question, 0, &entry);
     if (status == LS_OK && saves->ops->before_load != NULL)
@@ -78,9 +80,13 @@ static int do_divide(struct saves *saves, struct question *question)
                : refuse(saves);
 }
 
+/* To no epoch it would remove all: that is to be said. */
 static int do_rewind(struct saves *saves, struct question *question)
 {
-    return ls_checkpoints_rewind(saves->store, said_epoch(question));
+    int64_t epoch;
+    return ls_value_int(ls_value_get(question->said, "epoch"), &epoch) == LS_OK
+               ? ls_checkpoints_rewind(saves->store, epoch)
+               : ls_error(LS_EPROTO, "it does not say to which epoch");
 }
 
 /* ---- saving ------------------------------------------------------------ */
