@@ -226,3 +226,21 @@ TEST_WITH(without_a_thread_it_is_saved_at_once, folder_set_up, folder_tear_down)
     assert_int_equal(newest_of(&saves), 3);
     close_saves(&saves);
 }
+
+/* ---- of nobody ---- */
+
+TEST_WITH(a_save_of_no_node_is_refused, folder_set_up, folder_tear_down)
+{
+    const struct saves_point point = {.epoch = 3};
+    struct asker asker;
+    struct saves saves;
+    int64_t epoch;
+    open_saves(&saves, &asker, ls_runtime_threads(), answer_here, *state);
+    saves.n_nodes = 0;
+    assert_ok(saves_open(&saves));
+    assert_fails(saves_save(&saves, &point), LS_EINVAL);
+    assert_error_has("no node has blobs");
+    assert_fails(saves_save_behind(&saves, &point, &epoch), LS_EINVAL);
+    assert_error_has("epoch 3 was not saved");
+    close_saves(&saves);
+}

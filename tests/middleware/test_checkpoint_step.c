@@ -1071,6 +1071,26 @@ TEST(a_task_without_a_world_saves_as_well)
     end_alone(&lonely);
 }
 
+/* It would be a checkpoint of nobody. */
+TEST(where_no_node_has_blobs_a_save_fails)
+{
+    struct lonely lonely = {.total = 0};
+    (void)state;
+    begin_alone(&lonely);
+    assert_ok(
+        ls_task_create(&lonely.task, &(struct ls_task_options){.node = NULL}));
+    assert_ok(ls_task_use(
+        lonely.task,
+        ls_mw_checkpoint(lonely.task, &(struct ls_checkpoint_step_options){
+                                          .folder = lonely.folder})));
+    ls_task_use_fn(lonely.task, add_one, &lonely);
+    assert_fails(ls_task_run(lonely.task, 2), LS_EINVAL);
+    assert_error_has("no node has blobs");
+    assert_int_equal(lonely.total, 0);
+    ls_task_destroy(&lonely.task);
+    end_alone(&lonely);
+}
+
 /* It ends before any step, and what is there stays. */
 TEST(a_folder_of_another_run_is_refused)
 {

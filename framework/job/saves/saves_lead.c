@@ -349,6 +349,8 @@ static void wait_for_end(struct save *save)
 static int make(struct save *save)
 {
     const struct saves *saves = save->saves;
+    if (saves->n_nodes == 0)
+        return ls_error(LS_EINVAL, "no node has blobs to save");
     int status = ls_writer_create(&save->writer);
     save->n = saves->n_nodes;
     save->states = calloc(save->n, sizeof *save->states);
