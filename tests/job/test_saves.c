@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "lockstep/file.h"
 #include "runtime_ops.h"
 #include "saves.h"
 #include "state/folder_fixture.h"
@@ -242,5 +243,84 @@ TEST_WITH(a_save_of_no_node_is_refused, folder_set_up, folder_tear_down)
     assert_error_has("no node has blobs");
     assert_fails(saves_save_behind(&saves, &point, &epoch), LS_EINVAL);
     assert_error_has("epoch 3 was not saved");
+    close_saves(&saves);
+}
+
+/* ---- what is there ---- */
+
+/* A node with a folder of its own, or without one, does not know which epochs
+ * there are. */
+static void save_again(const struct place *place, const struct place *own)
+{
+    static const int64_t epochs[] = {3, 2, 0};
+    const struct saves_point point = {.epoch = 3};
+    struct asker asker, other;
+    struct saves saves, node;
+    int64_t number = 7, epoch;
+    open_saves(&node, &other, ls_runtime_threads(), nothing,
+               own != NULL ? own : place);
+    node.leader = 2;
+    node.sends = own == NULL;
+    if (node.sends)
+        node.folder = NULL;
+    add_number(&node, &number);
+    open_saves(&saves, &asker, ls_runtime_threads(), answer_here, place);
+    ls_blobs_destroy(&saves.blobs);
+    asker.self = &node;
+    saves.id = saves.leader = 2;
+    saves.guests = &node.sends;
+    assert_ok(saves_open(&node));
+    assert_ok(saves_open(&saves));
+    assert_ok(saves_save(&saves, &point));
+    number = 8;
+    for (size_t i = 0; i < sizeof epochs / sizeof epochs[0]; i++) {
+        const struct saves_point again = {.epoch = epochs[i]};
+        assert_fails(saves_save(&saves, &again), LS_EEXIST);
+        assert_error_has("a checkpoint of epoch 3");
+        assert_fails(saves_save_behind(&saves, &again, &epoch), LS_EEXIST);
+        assert_error_has("was not saved");
+        assert_int_equal(newest_of(&saves), 3);
+    }
+    assert_ok(saves_save(&saves, &(struct saves_point){.epoch = 4}));
+    assert_int_equal(newest_of(&saves), 4);
+    close_saves(&saves);
+    close_saves(&node);
+}
+
+TEST_WITH(what_is_saved_is_not_saved_again, folder_set_up, folder_tear_down)
+{
+    struct place own;
+    void *place = NULL;
+    assert_int_equal(folder_set_up(&place), 0);
+    own = *(struct place *)place;
+    save_again(*state, &own);
+    assert_int_equal(folder_tear_down(&place), 0);
+}
+
+TEST_WITH(nor_of_a_node_without_a_folder, folder_set_up, folder_tear_down)
+{
+    save_again(*state, NULL);
+}
+
+/* As where nothing can be written. */
+TEST_WITH(a_folder_that_is_gone_is_a_fault_of_the_disk, folder_set_up,
+          folder_tear_down)
+{
+    const struct place *place = *state;
+    const struct saves_point point = {.epoch = 3};
+    struct asker asker;
+    struct saves saves;
+    int64_t number = 7, epoch;
+    char gone[128];
+    (void)snprintf(gone, sizeof gone, "%s.gone", place->folder);
+    open_saves(&saves, &asker, ls_runtime_threads(), answer_here, place);
+    add_number(&saves, &number);
+    assert_ok(saves_open(&saves));
+    assert_ok(ls_file_rename(place->folder, gone));
+    assert_fails(saves_save(&saves, &point), LS_EIO);
+    assert_error_has(place->folder);
+    assert_fails(saves_save_behind(&saves, &point, &epoch), LS_EIO);
+    assert_error_has(place->folder);
+    assert_ok(ls_file_rename(gone, place->folder));
     close_saves(&saves);
 }

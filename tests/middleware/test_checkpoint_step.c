@@ -975,6 +975,49 @@ TEST(also_where_a_node_comes_to_it_when_it_is_over)
         world_play(&world, seed, live_without_two);
 }
 
+/* Somebody puts a later one there. */
+static int be_ahead(void *self, int64_t epoch)
+{
+    (void)self;
+    ls_file *file;
+    if (epoch != 3)
+        return LS_OK;
+    assert_ok(ls_file_open(&file, "saved/manifest.000005",
+                           LS_FILE_WRITE | LS_FILE_CREATE));
+    return ls_file_close(&file);
+}
+
+static void be_there_already(struct site *site)
+{
+    site->options.goes_on = true;
+    site->options.behind = site->world->sim.seed % 2 == 0;
+    if (site->id == 1)
+        site->options.before_save = be_ahead;
+    if (site->id == 3)
+        site->options.folder = NULL;
+    site->late_at = site->id == 2 ? 4 : -1;
+    site->late_until = 10 * LS_NS_PER_S;
+}
+
+static void save_the_later(struct step_world *world)
+{
+    (void)life(world);
+    went_well(world);
+    have_totals(world, LAST);
+    assert_int_equal(world->sites[0].failures, 3);
+    saved_are(&world->sites[0], "0 begin, 1 iteration, 2 iteration, "
+                                "6 iteration, 7 end");
+}
+
+/* All are told so, also who comes late. */
+TEST(an_epoch_that_is_not_later_is_not_saved)
+{
+    struct step_world world = {.tune = be_there_already};
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; seed++)
+        world_play(&world, seed, save_the_later);
+}
+
 static void no_folder(struct site *site)
 {
     site->options.folder = NULL;

@@ -18,12 +18,18 @@ static void tell_all(struct commit *commit, enum commit_verdict verdict)
         commit->phase = COMMIT_ENDED;
 }
 
-void commit_begin(struct commit *commit, const struct commit_ops *ops,
-                  void *self, struct commit_node *nodes, size_t n)
+static void init(struct commit *commit, const struct commit_ops *ops,
+                 void *self, struct commit_node *nodes, size_t n)
 {
     *commit = (struct commit){.ops = ops, .self = self, .nodes = nodes, .n = n};
     for (size_t i = 0; i < n; i++)
         nodes[i] = (struct commit_node){.written = false};
+}
+
+void commit_begin(struct commit *commit, const struct commit_ops *ops,
+                  void *self, struct commit_node *nodes, size_t n)
+{
+    init(commit, ops, self, nodes, n);
     for (size_t i = 0; i < n && commit->phase == COMMIT_WRITING; i++)
         ops->write(self, i);
 }
@@ -32,6 +38,13 @@ static void give_up(struct commit *commit, int status)
 {
     ls_failure_keep(&commit->failure, status);
     tell_all(commit, COMMIT_DROP);
+}
+
+void commit_refuse(struct commit *commit, const struct commit_ops *ops,
+                   void *self, struct commit_node *nodes, size_t n, int status)
+{
+    init(commit, ops, self, nodes, n);
+    give_up(commit, status);
 }
 
 void commit_written(struct commit *commit, size_t node, int status)

@@ -54,6 +54,9 @@ struct commit {
 /* nodes: n of them, at least one; borrow. */
 void commit_begin(struct commit *commit, const struct commit_ops *ops,
                   void *self, struct commit_node *nodes, size_t n);
+/* Begin one that cannot be: no node writes, and all are told. */
+void commit_refuse(struct commit *commit, const struct commit_ops *ops,
+                   void *self, struct commit_node *nodes, size_t n, int status);
 /* The answer of a node to write. status: LS_OK its entry is on disk; any other
  * is the failure of the save, with this thread's error text. */
 void commit_written(struct commit *commit, size_t node, int status);

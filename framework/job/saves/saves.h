@@ -118,7 +118,8 @@ LS_MUST_USE int saves_judge(struct saves *saves, int64_t saved, int64_t epoch,
 
 /* Save it on all nodes or on none.
  * Errors: of a node, or of the folder, with what and epoch; LS_EINVAL there is
- *         no node to save. */
+ *         no node to save; LS_EEXIST the folder has a checkpoint of this epoch
+ *         or a later one: no node writes then. */
 LS_MUST_USE int saves_save(struct saves *saves,
                            const struct saves_point *point);
 /* The same behind: waits for the one before, and until all nodes have copied

@@ -27,7 +27,8 @@ struct save {
     struct saves *saves;
     const struct saves_point *point; /* borrow */
     bool behind;
-    bool over; /* it was given up */
+    bool over;                 /* it was given up */
+    struct ls_failure refused; /* it was not begun */
     struct commit commit;
     struct commit_node *states; /* own; n, as the next two */
     struct save_node *nodes;    /* own */
@@ -346,9 +347,31 @@ static void wait_for_end(struct save *save)
     ls_mutex_unlock(&asker->mutex);
 }
 
+/* A node whose folder has no manifests does not know that an epoch is there,
+ * and would replace its entry. */
+static int check_later(struct saves *saves, int64_t epoch)
+{
+    int64_t *epochs = NULL;
+    size_t n = 0;
+    ls_mutex_lock(&saves->mutex);
+    const int status = ls_checkpoints_list(saves->store, &epochs, &n);
+    ls_mutex_unlock(&saves->mutex);
+    const int64_t newest = n > 0 ? epochs[n - 1] : LS_CHECKPOINT_NONE;
+    free(epochs);
+    if (status != LS_OK) /* it was there when it was opened */
+        return status == LS_ENOENT ? LS_EIO : status;
+    if (epoch > newest)
+        return LS_OK;
+    return ls_error(LS_EEXIST,
+                    "%s has a checkpoint of epoch %" PRId64
+                    ": only a later one can be saved",
+                    saves->folder, newest);
+}
+
+/* One that cannot be is made as well: its nodes are to hear of that. */
 static int make(struct save *save)
 {
-    const struct saves *saves = save->saves;
+    struct saves *saves = save->saves;
     if (saves->n_nodes == 0)
         return ls_error(LS_EINVAL, "no node has blobs to save");
     int status = ls_writer_create(&save->writer);
@@ -360,6 +383,8 @@ static int make(struct save *save)
         status = ls_error(LS_ENOMEM, "a save");
     if (status == LS_OK)
         memcpy(save->ids, saves->nodes, save->n * sizeof *save->ids);
+    if (status == LS_OK)
+        ls_failure_keep(&save->refused, check_later(saves, save->point->epoch));
     return status;
 }
 
@@ -393,13 +418,18 @@ static int commit(struct save *save)
 {
     save->saves->round =
         (int64_t)(ls_entropy(save->saves->asker->runtime) >> 1);
-    commit_begin(&save->commit, &commit_ops, save, save->states, save->n);
+    const bool refused = save->refused.status != LS_OK;
+    if (refused)
+        commit_refuse(&save->commit, &commit_ops, save, save->states, save->n,
+                      ls_failure_return(&save->refused));
+    else
+        commit_begin(&save->commit, &commit_ops, save, save->states, save->n);
     while (save->commit.phase != COMMIT_ENDED)
         if (!take_ends(save) && !write_body(save))
             wait_for_end(save);
     if (save->commit.saved)
         return ls_failure_return(&save->told);
-    if (save->commit.verdict == COMMIT_DROP)
+    if (!refused && save->commit.verdict == COMMIT_DROP)
         drop_hosted(save);
     return ls_failure_return(&save->commit.failure);
 }
@@ -551,6 +581,8 @@ int saves_save_behind(struct saves *saves, const struct saves_point *point,
     status = make(&behind->save);
     const bool made = status == LS_OK;
     if (made)
+        status = ls_failure_return(&behind->save.refused);
+    if (status == LS_OK)
         status = copy_all(&behind->save);
     if (status != LS_OK)
         return give_up(behind, made, status);

@@ -97,10 +97,11 @@ struct ls_checkpoint_step_options {
 };
 
 /* The errors of a run: LS_EIO and others of a save or a load; LS_EINVAL no node
- * has blobs to save; LS_EEXIST scratch and the folder has checkpoints;
- * LS_EAGAIN another run has the folder; LS_EPROTO none of the checkpoints can
- * be used: the log says why; LS_ELOST, LS_ETIMEDOUT a node did not take part:
- * it is named; LS_EABORTED where it is not led: the run cannot begin, and why.
+ * has blobs to save; LS_EEXIST scratch and the folder has checkpoints, or the
+ * epoch of a save is not later than all of them; LS_EAGAIN another run has the
+ * folder; LS_EPROTO none of the checkpoints can be used: the log says why;
+ * LS_ELOST, LS_ETIMEDOUT a node did not take part: it is named; LS_EABORTED
+ * where it is not led: the run cannot begin, and why.
  * The step cannot be made: LS_EINVAL no folder where it leads, no calls of a
  * task with a node, seconds or timeout_ms is negative, the best without a
  * metric's name, an epoch below 0; LS_EEXIST these calls serve a step of this
