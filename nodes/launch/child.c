@@ -25,6 +25,7 @@
 #include "outlet.h"
 
 #define DRAIN_MS 500
+#define LINE_MAX (64 << 10) /* bytes; of a longer line, each piece */
 
 enum { READ, WRITE };
 
@@ -36,6 +37,7 @@ struct child {
     int line_fd;
     bool tool;                           /* see struct descriptors */
     ls_thread *reports, *lines, *waiter; /* own */
+    char line[LINE_MAX + 1];             /* of the reader of lines */
 };
 
 static void read_reports(void *arg)
@@ -48,6 +50,20 @@ static void read_reports(void *arg)
     (void)close(self->report_fd);
 }
 
+/* The next line, or of one that does not end so much as there is room for:
+ * who writes no newline must not fill the memory. False: there is none. */
+static bool read_line(FILE *file, char line[LINE_MAX + 1])
+{
+    size_t n = 0;
+    int c;
+    while ((c = getc_unlocked(file)) != EOF && c != '\n' && n < LINE_MAX)
+        line[n++] = (char)c;
+    if (c != EOF && c != '\n')
+        (void)ungetc(c, file);
+    line[n] = '\0';
+    return n > 0 || c != EOF;
+}
+
 static void read_lines(void *arg)
 {
     child *self = arg;
@@ -56,16 +72,10 @@ static void read_lines(void *arg)
         (void)close(self->line_fd);
         return;
     }
-    char *line = NULL;
-    size_t capacity = 0;
-    ssize_t n;
-    while ((n = getline(&line, &capacity, file)) >= 0) {
-        if (n > 0 && line[n - 1] == '\n')
-            line[n - 1] = '\0';
-        supervisor_note_line(self->watcher, self->index, line);
+    while (read_line(file, self->line)) {
+        supervisor_note_line(self->watcher, self->index, self->line);
         outlet_await_room();
     }
-    free(line);
     (void)fclose(file);
 }
 

@@ -9,7 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lockstep/file.h"
+#include "node_output.h"
 #include "plan_reading.h"
+#include "run_folder.h"
 
 #define ONE "nodes: [{role: member}]\n"
 
@@ -20,6 +23,7 @@ struct stage {
     child *child;       /* own */
     const char *script; /* of sh; $0 is its argument */
     const char *argument;
+    node_output *output; /* borrow; NULL: none */
     int stop; /* the signal that it is to get as soon as it reports; 0: none */
 };
 
@@ -55,6 +59,7 @@ static int run(struct stage *stage)
     assert_ok(render_create(&stage->render, &stage->plan, true, 1, NULL));
     assert_ok(supervisor_create(&stage->supervisor, &stage->plan, stage->render,
                                 NULL));
+    supervisor_set_output(stage->supervisor, stage->output);
     const struct launcher launcher = {
         .start = start, .stop = stop, .self = stage};
     const int code = supervise(stage->supervisor, &launcher, 60, &left);
@@ -87,6 +92,65 @@ TEST(a_signal_ends_it)
                           .stop = SIGKILL};
     assert_int_equal(run(&stage), 1);
     end(&stage);
+}
+
+/* ---- lines --------------------------------------------------------------- */
+
+#define PIECE 65536u
+
+/* What a node writes, as a folder of lines has it; own. */
+static char *written_by(const char *script, size_t *size)
+{
+    struct stage stage = {.script = script, .argument = "."};
+    node_output *output;
+    char folder[] = "/tmp/lockstep-child-XXXXXX", path[128];
+    void *text;
+    assert_non_null(mkdtemp(folder));
+    read_good(&stage.plan, ONE);
+    assert_ok(node_output_open(
+        &output, folder, &stage.plan,
+        &(struct run_folder){.name = "1", .token = "00c0ffee"}));
+    (void)snprintf(path, sizeof path, "%s/%.31s.1-00c0ffee/node-0.log", folder,
+                   stage.plan.job);
+    plan_fini(&stage.plan);
+    stage.output = output;
+    assert_int_equal(run(&stage), 1);
+    end(&stage);
+    assert_ok(node_output_close(&output));
+    assert_ok(ls_file_read(path, 16 * PIECE, &text, size));
+    assert_ok(ls_file_remove(path));
+    *strrchr(path, '/') = '\0';
+    assert_ok(ls_folder_remove(path));
+    assert_ok(ls_folder_remove(folder));
+    return text;
+}
+
+/* Lines of these lengths, and nothing else. */
+static void check_lines(const char *script, const size_t *lengths, size_t n)
+{
+    size_t size, at = 0;
+    char *text = written_by(script, &size);
+    for (size_t i = 0; i < n; i++) {
+        const char *end = memchr(text + at, '\n', size - at);
+        assert_non_null(end);
+        assert_int_equal(end - (text + at), lengths[i]);
+        at += lengths[i] + 1;
+    }
+    assert_int_equal(at, size);
+    free(text);
+}
+
+TEST(a_line_without_end_comes_in_pieces)
+{
+    check_lines("head -c 200000 /dev/zero | tr '\\0' x >&2",
+                (const size_t[]){PIECE, PIECE, PIECE, 200000 - 3 * PIECE}, 4);
+}
+
+TEST(a_line_of_just_a_piece_is_one_line)
+{
+    check_lines("head -c 65536 /dev/zero | tr '\\0' x >&2; echo >&2; "
+                "echo >&2; echo a >&2",
+                (const size_t[]){PIECE, 0, 1}, 3);
 }
 
 TEST(nothing_is_destroyed_twice)
