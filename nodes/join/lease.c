@@ -7,6 +7,32 @@
 #define CHARS(type, member)                                                    \
     LS_FIELD_CHARS, IN(type, member), .size = sizeof((struct type *)0)->member
 
+int lease_refusal(int status)
+{
+    switch (status) {
+    case LS_EAGAIN:
+    case LS_ENOMEM:
+        return LEASE_NONE_FREE;
+    case LS_EEXIST:
+        return LEASE_KEY_IN_USE;
+    default:
+        return LEASE_NOT_FOR_YOU;
+    }
+}
+
+int lease_refused(int code)
+{
+    switch (code) {
+    case LEASE_NONE_FREE:
+    case LEASE_KEY_IN_USE:
+    case LS_CALL_BUSY:
+    case LS_CALL_SHUTTING_DOWN:
+        return LS_EAGAIN;
+    default:
+        return LS_ECONFIG;
+    }
+}
+
 static int check_key(const void *at)
 {
     const char *key = at;

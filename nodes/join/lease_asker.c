@@ -140,9 +140,7 @@ static int end_of(const struct ls_call_result *result, struct lease_answer *out)
     default:
         return ls_error(LS_ETIMEDOUT, "%s", result->text);
     }
-    if (result->code == LEASE_NONE_FREE || result->code == LEASE_KEY_IN_USE)
-        return ls_error(LS_EAGAIN, "%s", result->text);
-    return ls_error(LS_ECONFIG, "%s", result->text);
+    return ls_error(lease_refused(result->code), "%s", result->text);
 }
 
 static int ask(struct asker *asker, struct lease_answer *out)

@@ -252,7 +252,9 @@ static int give_in_time(lease_giver *giver, const struct lease_ask *ask,
         out->id = lease->id;
         tell(giver);
         out->leases = lines_of(giver);
-        status = out->leases != NULL ? LS_OK : LS_ENOMEM;
+        status = out->leases != NULL
+                     ? LS_OK
+                     : ls_error(LS_ENOMEM, "the list of keys and ids");
     }
     ls_mutex_unlock(&giver->lock);
     return status;
@@ -260,11 +262,8 @@ static int give_in_time(lease_giver *giver, const struct lease_ask *ask,
 
 static int refuse(ls_request *request, int status)
 {
-    const int code = status == LS_EAGAIN   ? LEASE_NONE_FREE
-                     : status == LS_EEXIST ? LEASE_KEY_IN_USE
-                                           : LEASE_NOT_FOR_YOU;
     ls_log_warn("leases: a node is refused an id: %s", ls_error_text());
-    (void)ls_request_refuse(&request, code, ls_error_text());
+    (void)ls_request_refuse(&request, lease_refusal(status), ls_error_text());
     return LS_OK;
 }
 
@@ -308,7 +307,7 @@ static int serve(void *self, ls_request *request)
     memcpy(given.attach, giver->attach, sizeof given.attach);
     status = answer(request, &given);
     ls_record_clear(&lease_answer_record, &given);
-    return status;
+    return status == LS_OK ? LS_OK : refuse(request, status);
 }
 
 /* ---- open and close ----------------------------------------------------- */

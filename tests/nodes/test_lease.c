@@ -106,6 +106,19 @@ TEST(what_is_wrong_is_named)
     refused(false, "{id: 1, attach: a}", "leases");
 }
 
+TEST(what_may_pass_is_to_be_tried_again)
+{
+    static const int passing[] = {LS_EAGAIN, LS_EEXIST, LS_ENOMEM},
+                     lasting[] = {LS_EMISMATCH, LS_EPROTO, LS_EIO};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(lease_refused(lease_refusal(passing[i])), LS_EAGAIN);
+        assert_int_equal(lease_refused(lease_refusal(lasting[i])), LS_ECONFIG);
+    }
+    assert_int_equal(lease_refused(LS_CALL_BUSY), LS_EAGAIN);
+    assert_int_equal(lease_refused(LS_CALL_SHUTTING_DOWN), LS_EAGAIN);
+    assert_int_equal(lease_refused(LS_CALL_NOT_SERVING), LS_ECONFIG);
+}
+
 /* ---- members ------------------------------------------------------------ */
 
 struct member {

@@ -25,10 +25,15 @@
 
 /* Why it is refused, as the call's code. */
 enum lease_refusal {
-    LEASE_NONE_FREE = 1001,  /* try again later */
+    LEASE_NONE_FREE = 1001, /* try again later; also where there is no memory */
     LEASE_KEY_IN_USE = 1002, /* the same */
     LEASE_NOT_FOR_YOU = 1003
 };
+
+/* The code for why an id was not given, and what that means for who asked.
+ * status: not LS_OK. Returns: LS_EAGAIN or LS_ECONFIG. */
+int lease_refusal(int status);
+int lease_refused(int code);
 
 struct lease_question {
     char role[32];
