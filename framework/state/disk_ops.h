@@ -66,6 +66,9 @@ struct disk *disk_os(void);
 
 /* file.c: that of the calling thread. */
 struct disk *disk_current(void);
+/* As ls_file_open(). other: it fails since there is no regular file, but a
+ * folder, a pipe, a socket. */
+int file_open_to_read(ls_file **out, const char *path, bool *other);
 /* LS_EIO, but for ENOMEM, with the text "what path: " and the reason. */
 int disk_error(int os_errno, const char *what, const char *path);
 

@@ -40,7 +40,7 @@ static int os_open(struct disk *disk, struct disk_handle *out, const char *path,
         fd = open(path, how, 0666);
     while (fd < 0 && errno == EINTR);
     if (fd < 0)
-        return errno;
+        return errno == ENXIO ? EINVAL : errno; /* a socket */
     int failed = fstat(fd, &found) < 0 ? errno : 0;
     if (failed == 0 && !S_ISREG(found.st_mode))
         failed = EINVAL;

@@ -50,9 +50,11 @@ static int check_path(const char *path)
                           path);
 }
 
-int ls_file_open(ls_file **out, const char *path, unsigned flags)
+static int open_file(ls_file **out, const char *path, unsigned flags,
+                     bool *other)
 {
     *out = NULL;
+    *other = false;
     const int status = check_path(path);
     if (status != LS_OK)
         return status;
@@ -73,10 +75,22 @@ int ls_file_open(ls_file **out, const char *path, unsigned flags)
         file->disk->ops->open(file->disk, &file->handle, path, flags);
     if (failed != 0) {
         free(file);
+        *other = failed == EINVAL;
         return open_failed(failed, path, flags);
     }
     *out = file;
     return LS_OK;
+}
+
+int ls_file_open(ls_file **out, const char *path, unsigned flags)
+{
+    bool other;
+    return open_file(out, path, flags, &other);
+}
+
+int file_open_to_read(ls_file **out, const char *path, bool *other)
+{
+    return open_file(out, path, 0, other);
 }
 
 int ls_file_close(ls_file **gone)

@@ -18,6 +18,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "disk_ops.h"
+
 #define PART  ".part@"
 #define VALUE "value" /* the shard of an entry that was put */
 
@@ -49,14 +51,15 @@ static bool is_folder(const char *path)
     return ls_file_exists(inside);
 }
 
-/* A folder in its place is damage, as other bytes are. A file that the system
- * does not give may be whole. */
+/* A folder or a pipe in its place is damage, as other bytes are. A file that
+ * the system does not give may be whole. */
 static int open_to_read(ls_file **out, const char *path)
 {
-    const int status = ls_file_open(out, path, 0);
-    return status == LS_EIO && is_folder(path)
-               ? vault_damaged(path, "it is a folder")
-               : status;
+    bool other;
+    const int status = file_open_to_read(out, path, &other);
+    return other ? vault_damaged(path, is_folder(path) ? "it is a folder"
+                                                       : "it is not a file")
+                 : status;
 }
 
 /* The manifest that an entry has now. Errors: as vault_manifest_read(), and

@@ -6,7 +6,9 @@
 #include "lockstep/checkpoint.h"
 
 #include <math.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include "lockstep/file.h"
 #include "lockstep/runtime.h"
@@ -591,6 +593,44 @@ TEST(a_folder_in_the_place_of_a_file_is_damage)
         assert_error_has("it is a folder");
     }
     assert_ok(ls_checkpoints_rewind(checkpoints, 1));
+    assert_ok(ls_checkpoints_close(&checkpoints));
+    state_free(&node);
+}
+
+static void make_socket(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_true(strlen(path) < sizeof address.sun_path);
+    memcpy(address.sun_path, path, strlen(path));
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(close(fd), 0);
+}
+
+/* Nor does anybody wait for who would write into the pipe. */
+TEST(a_pipe_or_a_socket_in_the_place_of_a_file_is_damage)
+{
+    static const char *const names[] = {"n1.000002", "manifest.000002"};
+    const struct place *place = *state;
+    struct node_state node;
+    char path[512];
+    ls_checkpoints *checkpoints = open_one(place);
+    state_make(&node, 0);
+    save_epoch(checkpoints, 1, &node);
+    save_epoch(checkpoints, 2, &node);
+    for (size_t i = 0; i < 4; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", place->folder, names[i / 2]);
+        assert_ok(ls_file_remove(path));
+        if (i % 2 == 0)
+            assert_int_equal(mkfifo(path, 0600), 0);
+        else
+            make_socket(path);
+        falls_back(checkpoints, names[i / 2]);
+        assert_fails(ls_checkpoints_verify(checkpoints, 2, NULL), LS_EPROTO);
+        assert_error_has("it is not a file");
+    }
+    assert_ok(ls_checkpoints_rewind(checkpoints, 1));
+    assert_false(ls_file_exists(path));
     assert_ok(ls_checkpoints_close(&checkpoints));
     state_free(&node);
 }
