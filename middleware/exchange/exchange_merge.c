@@ -264,6 +264,18 @@ static int check_indices(ls_exchange_plan *plan, const struct planned *each)
     return LS_OK;
 }
 
+static int read_value(ls_exchange_plan *plan, const struct planned *each,
+                      const ls_value *value)
+{
+    const int status =
+        ls_field_read(each->field, ls_context_data(plan->scratch), value);
+    if (status < 0)
+        return ls_error_at(status, "field %s", each->field->name);
+    return each->items != NULL && each->field->type == LS_FIELD_NUMBERS
+               ? check_indices(plan, each)
+               : LS_OK;
+}
+
 /* The sum must fit; the context is what it would be added to. */
 static int read_increment(struct planned *each, const ls_value *value,
                           ls_context *context)
@@ -284,7 +296,8 @@ static int read_increment(struct planned *each, const ls_value *value,
                            : ls_error_at(status, "%s", each->field->name);
 }
 
-/* Read a part into the scratch context and the plan, and check it. */
+/* Read a part into the scratch context and the plan, and check it. What else
+ * it has is of a sender with another plan. */
 static int part_open(ls_exchange_plan *plan, ls_context *context,
                      const struct ls_exchange_part *part)
 {
@@ -294,7 +307,9 @@ static int part_open(ls_exchange_plan *plan, ls_context *context,
     for (size_t i = 0; i < plan->n; i++)
         if (plan->fields[i].field->type == LS_FIELD_ITEMS)
             ls_items_clear(ls_field_at(plan->scratch, plan->fields[i].field));
-    int status = ls_context_read(plan->scratch, values);
+    int status = ls_value_type(values) == LS_VALUE_MAP
+                     ? LS_OK
+                     : ls_error(LS_EPROTO, "values: it is not a map");
     for (size_t i = 0; i < plan->n && status == LS_OK; i++) {
         struct planned *each = &plan->fields[i];
         const ls_value *value = ls_value_get(
@@ -302,9 +317,8 @@ static int part_open(ls_exchange_plan *plan, ls_context *context,
         each->present = value != NULL;
         if (each->present && each->increment)
             status = read_increment(each, value, context);
-        else if (each->present && each->items != NULL &&
-                 each->field->type == LS_FIELD_NUMBERS)
-            status = check_indices(plan, each);
+        else if (each->present)
+            status = read_value(plan, each, value);
     }
     return status;
 }

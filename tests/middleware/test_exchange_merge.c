@@ -383,6 +383,11 @@ static const struct bad_row bad_rows[] = {
     {"a sum that does not fit", LS_EPROTO,
      BYTES("\x83" ITERATION "\xa6values\x80\xaaincrements\x81\xa8"
            "env_step\xcf\x7f\xff\xff\xff\xff\xff\xff\xff")},
+    {"a field outside the plan is ignored", LS_OK,
+     BYTES("\x82" ITERATION "\xa6values\x81\xaatotal_step\xa1x")},
+    {"an increment among the values is ignored", LS_OK,
+     BYTES("\x82" ITERATION "\xa6values\x81\xa8"
+           "env_step\xa1x")},
     {"keys of a later version are ignored", LS_OK,
      BYTES("\x84" ITERATION "\xa6values\x81\xa5newer\x01\xaaincrements\x81"
            "\xa5other\x01\xa4more\xc0")},
