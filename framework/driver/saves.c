@@ -355,6 +355,31 @@ static int choose(ls_driver *driver, int64_t before, int64_t *number,
     return status;
 }
 
+static int find_own(const ls_driver *driver,
+                    const struct ls_checkpoint_manifest *manifest,
+                    const struct ls_checkpoint_entry **out)
+{
+    char node[32];
+    (void)snprintf(node, sizeof node, "rank.%u", driver->rank);
+    *out = find_entry(manifest, node);
+    return *out != NULL ? LS_OK
+                        : ls_error(LS_EMISMATCH,
+                                   "checkpoint %" PRId64 " has no entry \"%s\"",
+                                   manifest->epoch, node);
+}
+
+/* What was loaded of one that is passed over would stay, if the one before is
+ * of another number of ranks. */
+static int check_own(const ls_driver *driver,
+                     const struct ls_checkpoint_manifest *manifest)
+{
+    const struct ls_checkpoint_entry *entry;
+    const int status = find_own(driver, manifest, &entry);
+    return status == LS_OK
+               ? ls_checkpoints_has(driver->saves.own, manifest->epoch, entry)
+               : status;
+}
+
 /* This rank's entry, if there are as many ranks; rank 0 also what is shared. */
 static int load_entries(ls_driver *driver,
                         const struct ls_checkpoint_manifest *manifest,
@@ -362,9 +387,7 @@ static int load_entries(ls_driver *driver,
 {
     struct driver_saves *const saves = &driver->saves;
     const struct ls_checkpoint_entry *entry;
-    char node[32];
     int status = LS_OK;
-    (void)snprintf(node, sizeof node, "rank.%u", driver->rank);
     if (driver->rank == 0) {
         entry = find_entry(manifest, SHARED);
         status = entry != NULL
@@ -377,13 +400,11 @@ static int load_entries(ls_driver *driver,
     }
     if (status != LS_OK || !is_same_ranks)
         return status;
-    entry = find_entry(manifest, node);
-    return entry != NULL
+    status = find_own(driver, manifest, &entry);
+    return status == LS_OK
                ? ls_checkpoints_load(saves->own, manifest->epoch, entry,
                                      driver->rank_blobs, NULL)
-               : ls_error(LS_EMISMATCH,
-                          "checkpoint %" PRId64 " has no entry \"%s\"",
-                          manifest->epoch, node);
+               : status;
 }
 
 static int load_chosen(ls_driver *driver,
@@ -391,7 +412,11 @@ static int load_chosen(ls_driver *driver,
                        struct ls_driver_loaded *out)
 {
     const bool is_same = has_ranks(manifest, driver->size);
-    int status = driver_agree(driver, load_entries(driver, manifest, is_same));
+    int status = LS_OK;
+    if (is_same)
+        status = driver_agree(driver, check_own(driver, manifest));
+    if (status == LS_OK)
+        status = driver_agree(driver, load_entries(driver, manifest, is_same));
     if (status == LS_OK)
         status = send_blobs(driver, "");
     if (status == LS_OK)

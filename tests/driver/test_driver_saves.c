@@ -400,6 +400,36 @@ WITH_FOLDER(what_is_passed_over_is_said)
     assert_int_equal(passed, 2);
 }
 
+static int save_one_on_hosts(void *self, ls_driver *driver)
+{
+    struct job *job = self;
+    char folder[128];
+    TRY(begin(job, driver));
+    folder_of(job, driver, folder);
+    TRY(ls_driver_open_checkpoints(
+        driver, folder, &(struct ls_checkpoint_retention){.last = 2}));
+    return ls_driver_save(driver, job->number, false);
+}
+
+/* What a rank saved is not of the one that is loaded in the end. */
+WITH_FOLDER(nothing_stays_of_what_is_passed_over)
+{
+    struct job one = job_of(*state, 1), two = job_of(*state, 2),
+               loaded = job_of(*state, 0);
+    one.shared[0] = 101;
+    two.shared[0] = two.shared[1] = 102;
+    two.own[0] = 20;
+    loaded.own[0] = -1;
+    assert_ok(run_threads(1, save_one_on_hosts, &one));
+    assert_ok(run_threads(2, save_one_on_hosts, &two));
+    break_file(*state, "host1/rank.1.000002");
+    assert_ok(run_threads(2, load_on_hosts, &loaded));
+    assert_int_equal(loaded.loaded.number, 1);
+    assert_false(loaded.loaded.is_same_ranks);
+    assert_int_equal(loaded.shared[1], 101);
+    assert_int_equal(loaded.own[0], -1);
+}
+
 WITH_FOLDER(a_host_that_has_lost_all_is_no_beginning)
 {
     struct job job = job_of(*state, 2);
