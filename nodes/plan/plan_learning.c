@@ -68,9 +68,11 @@ uint64_t plan_learning_hash(const struct plan *plan)
     add_numbers(&hash, numbers, sizeof numbers / sizeof numbers[0]);
     for (int role = 0; role < PLAN_N_ROLES; role++)
         add_number(&hash, (double)plan_count(plan, (enum plan_role)role));
-    if (plan_is_service(plan))
+    if (plan_is_service(plan)) {
         add_service(&hash, &plan->service.fsm);
-    else
+        if (plan_ranks(plan) > 1) /* in step all learners are */
+            add_number(&hash, (double)plan_ranks(plan));
+    } else
         add_number(&hash, (double)plan->learner.queue);
     return hash;
 }

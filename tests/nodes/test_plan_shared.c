@@ -124,3 +124,32 @@ TEST(what_ranks_cannot_do_is_refused)
     assert_problem(TWO "learner: {driver: bus, ranks: 2}\n", "8:31",
                    "with driver: bus all learners share each batch");
 }
+
+static uint64_t learns(const char *text)
+{
+    struct plan plan;
+    read_good(&plan, text);
+    const uint64_t hash = plan_learning_hash(&plan);
+    plan_fini(&plan);
+    return hash;
+}
+
+/* Else a run would go on with batches that are divided in another way. */
+TEST(another_number_of_ranks_learns_something_else)
+{
+    static const char *const texts[] = {
+        SERVED("6") "coordinator: {batch: 12}\n",
+        SERVED("6") "coordinator: {batch: 12}\n"
+                    "learner: {driver: bus, ranks: 2}\n",
+        SERVED("6") "coordinator: {batch: 12}\n"
+                    "learner: {driver: bus, ranks: 3}\n",
+        SERVED("6") "coordinator: {batch: 12}\n"
+                    "learner: {driver: bus}\n"};
+    for (size_t i = 0; i < 4; i++)
+        for (size_t k = 0; k < i; k++)
+            assert_true(learns(texts[i]) != learns(texts[k]));
+    assert_true(learns(texts[3]) ==
+                learns(SERVED("6") "coordinator: {batch: 12}\n"
+                                   "learner: {driver: bus, ranks: 6}\n"
+                                   "collector: {threads: 4}\n"));
+}
