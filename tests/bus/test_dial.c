@@ -222,7 +222,8 @@ TEST(who_answers_where_another_is_dialled_by_that_is_not_heard)
     link->life = 1;
     peer_of(gone)->link = link;
     struct member *const next = membership_note(&node->world, 3, 1);
-    next->endpoint = at;
+    assert_ok(member_texts(
+        next, &(struct wire_presence){.endpoint = "inproc://nobody-2"}));
     next->barred = true;
     next->n_present = 1;
     const struct transport_ops *const ops = node->transport->ops;

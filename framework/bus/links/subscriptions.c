@@ -79,8 +79,9 @@ static int present(ls_node *node, const struct speaker *by,
         bus_omits(node, BUS_LETS_IN, p)
             ? LS_OK
             : membership_present(&node->world, by, p, node->loop.now);
-    struct peer *peer =
-        node->me.hub && status == LS_OK ? world_find(node, p->id) : NULL;
+    struct peer *peer = node->me.hub && (status == LS_OK || status == LS_ENOMEM)
+                            ? world_find(node, p->id)
+                            : NULL;
     if (peer != NULL && peer->member.incarnation == p->incarnation) {
         char *signature = strdup(p->signature);
         if (signature == NULL)

@@ -291,6 +291,7 @@ int64_t membership_tick(struct membership *m, int64_t now)
 {
     int64_t next = LS_FOREVER;
     excuse_own_stall(m, now);
+    membership_take_up(m, now);
     for (size_t i = 0; i < m->n; i++) {
         struct member *member = m->at[i];
         note_late(m, member, now, &next);

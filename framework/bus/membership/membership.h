@@ -201,6 +201,10 @@ struct membership {
     bool renewing; /* within membership_renew(): nobody is gone in truth */
     bool rejoins;  /* it was declared lost: why, in rejoin_text */
     char rejoin_text[256];
+    /* Of a barred member whose texts found no memory: it is tried again with
+     * the next heartbeat. link 0: there is none. One is enough: who comes next
+     * finds no memory either, and is barred for good. */
+    struct wire_presence put_off;
     int64_t looked_at;
     int64_t stood_ns; /* this node, in all that looked_at has shown */
     int fatal;        /* why the node cannot be; LS_OK */

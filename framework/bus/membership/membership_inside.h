@@ -15,6 +15,11 @@ void membership_admit_rival(struct membership *m, struct member *member,
                             int64_t now);
 /* There is room again for one who was one too many. */
 void membership_admit_barred(struct membership *m, int64_t now);
+/* Whether a member is tried again, as there was no memory for what it says of
+ * itself; and to do so. */
+bool membership_puts_off(const struct membership *m,
+                         const struct member *member);
+void membership_take_up(struct membership *m, int64_t now);
 /* Another life of a member is there, so the one known is gone. */
 void membership_replace(struct membership *m, struct member *member,
                         uint64_t incarnation, int64_t now);

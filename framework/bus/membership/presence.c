@@ -166,10 +166,35 @@ static int arrives(struct membership *m, struct member *member,
     ls_take(LS_TAKES_MEMBER_BARRED);
     member->barred = true;
     m->announce = true; /* it is told */
+    if (status != LS_OK && m->put_off.link == 0)
+        m->put_off = *p;
     if (status != LS_OK)
         return status;
     return ls_error(LS_ELIMIT, "node %u at %s is one too many for this world",
                     member->id, member->endpoint);
+}
+
+bool membership_puts_off(const struct membership *m,
+                         const struct member *member)
+{
+    return m->put_off.link != 0 && m->put_off.id == member->id &&
+           m->put_off.incarnation == member->incarnation && member->barred &&
+           member->n_present != 0;
+}
+
+void membership_take_up(struct membership *m, int64_t now)
+{
+    struct member *member =
+        m->put_off.link != 0 ? membership_find(m, m->put_off.id) : NULL;
+    if (member != NULL && membership_puts_off(m, member)) {
+        if (member_texts(member, &m->put_off) != LS_OK)
+            return;
+        member->barred = member->via == NULL && !has_room(m, member);
+        m->announce = true;
+        if (!member->barred)
+            welcome(m, member, now);
+    }
+    m->put_off.link = 0;
 }
 
 static struct showing *free_showing(struct member *member)
@@ -388,7 +413,8 @@ void membership_admit_barred(struct membership *m, int64_t now)
 {
     for (size_t i = 0; i < m->n; i++) {
         struct member *member = m->at[i];
-        if (!member->barred || member->n_present == 0 || !has_room(m, member))
+        if (!member->barred || member->n_present == 0 ||
+            member->texts == NULL || !has_room(m, member))
             continue;
         member->barred = false;
         welcome(m, member, now);

@@ -337,7 +337,8 @@ void membership_tell(struct membership *m, struct member *member)
         return;
     if (member->state == LS_MEMBER_LOST)
         tell(m, member, LS_ELOST, member->incarnation, "");
-    else if (member->barred && !may_inherit(m, member))
+    else if (member->barred && !membership_puts_off(m, member) &&
+             !may_inherit(m, member))
         tell(m, member, LS_ELIMIT, member->incarnation, "");
     else if (member->late)
         tell(m, member, LS_EUNREACHABLE, member->incarnation, "");

@@ -1,0 +1,34 @@
+/* Somebody comes while memory runs out. */
+#include "allocations.h"
+#include "membership_fixture.h"
+
+/* Nobody says again what a subscription has said. */
+TEST(who_found_no_memory_is_tried_again)
+{
+    int n_put_off = 0;
+    (void)state;
+    for (long n = 0; allocations_fail_at(n); n++) {
+        if (n == 0) { /* that of the machine */
+            void *volatile none = malloc(1);
+            assert_null(none);
+            continue;
+        }
+        struct machine *a = machine_with(LS_TOPOLOGY_MESH, false, ME, 3);
+        (void)present(a, 4, FIRST);
+        const struct member *four = membership_find(&a->m, 4);
+        const bool put_off = four != NULL && four->barred;
+        membership_announced(&a->m, a->now);
+        if (put_off)
+            assert_null(told(a, 4, LS_ELIMIT, FIRST));
+        a->now += HEARTBEAT;
+        (void)membership_tick(&a->m, a->now);
+        if (put_off) {
+            assert_false(four->barred);
+            assert_string_equal(four->endpoint, "tcp://10.0.0.4:1");
+            assert_true(dialled(a, 4));
+        }
+        n_put_off += put_off;
+        end(a);
+    }
+    assert_int_equal(n_put_off, 1);
+}
