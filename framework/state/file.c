@@ -53,7 +53,6 @@ static int check_path(const char *path)
 static int open_file(ls_file **out, const char *path, unsigned flags,
                      bool *other)
 {
-    *out = NULL;
     *other = false;
     const int status = check_path(path);
     if (status != LS_OK)
@@ -84,12 +83,14 @@ static int open_file(ls_file **out, const char *path, unsigned flags,
 
 int ls_file_open(ls_file **out, const char *path, unsigned flags)
 {
+    *out = NULL;
     bool other;
     return open_file(out, path, flags, &other);
 }
 
 int file_open_to_read(ls_file **out, const char *path, bool *other)
 {
+    *out = NULL;
     return open_file(out, path, 0, other);
 }
 
