@@ -246,6 +246,30 @@ TEST_WITH(a_save_of_no_node_is_refused, folder_set_up, folder_tear_down)
     close_saves(&saves);
 }
 
+/* ---- what earlier ones were worth ---- */
+
+TEST_WITH(one_that_has_no_room_for_that_is_in_no_saves_way, folder_set_up,
+          folder_tear_down)
+{
+    struct ls_checkpoint_metric metric = {.name = ""};
+    struct asker asker;
+    struct saves saves;
+    int64_t number = 7;
+    open_saves(&saves, &asker, ls_runtime_threads(), answer_here, *state);
+    saves.metric = "return";
+    add_number(&saves, &number);
+    assert_ok(saves_open(&saves));
+    assert_ok(saves_save(&saves, &(struct saves_point){.epoch = 1}));
+    for (int i = 0; i < LS_CHECKPOINT_VALUES_MAX; i++) {
+        (void)snprintf(metric.name, sizeof metric.name, "other-%d", i);
+        assert_ok(ls_checkpoints_set_metric(saves.store, 1, &metric));
+    }
+    assert_ok(saves_judge(&saves, 1, 1, 475));
+    assert_ok(saves_save(&saves, &(struct saves_point){.epoch = 2}));
+    assert_int_equal(newest_of(&saves), 2);
+    close_saves(&saves);
+}
+
 /* ---- what is there ---- */
 
 /* A node with a folder of its own, or without one, does not know which epochs

@@ -136,7 +136,8 @@ static int note_metrics(struct save *save, const struct ask *ask)
 }
 
 /* What earlier ones have turned out to be worth. One that is not there, or not
- * whole, needs none. With the mutex held. */
+ * whole, needs none; and one that another program has filled with other metrics
+ * must not be in the way of a save. With the mutex held. */
 static int judge_earlier(struct save *save)
 {
     const struct saves *saves = save->saves;
@@ -151,7 +152,7 @@ static int judge_earlier(struct save *save)
         if (said->epoch < save->point->epoch)
             status =
                 ls_checkpoints_set_metric(saves->store, said->epoch, &metric);
-        if (status == LS_ENOENT || status == LS_EPROTO)
+        if (status == LS_ENOENT || status == LS_EPROTO || status == LS_ELIMIT)
             status = LS_OK;
     }
     return status;
