@@ -178,8 +178,8 @@ int transport_open(transport **out, const struct transport_options *options,
                    char *endpoint);
 /* Close everything; at most linger_ms. No other thread is inside. */
 void transport_close(transport **t);
-/* Give the endpoint up, and wait at most linger_ms for what is unsent; all
- * else still works, publishing to nobody. */
+/* Give the endpoint up; all else still works, publishing to nobody. What has
+ * not left by then is dropped: whoever is to read it has been waited for. */
 static inline void transport_unbind(transport *t)
 {
     t->ops->unbind(t);
