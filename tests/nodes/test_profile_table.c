@@ -3,6 +3,7 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "base/seeds.h"
 #include "profile_show.h"
 #include "profile_story.h"
 #include "test.h"
@@ -337,8 +338,9 @@ static void tell_anything(struct story *story, uint64_t seed)
 
 TEST(the_longest_times_are_summed_up)
 {
+    const struct seeds seeds = seeds_of(3000);
     size_t n = 0;
-    for (uint64_t seed = 1; seed <= 3000; seed++) {
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
         struct analysis self;
         double gain;
         bool others;
@@ -356,5 +358,5 @@ TEST(the_longest_times_are_summed_up)
         clear(&self);
         n++;
     }
-    assert_true(n > 100);
+    assert_true(n > 100 || seeds_are_others());
 }
