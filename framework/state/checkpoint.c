@@ -131,18 +131,36 @@ int ls_checkpoints_open(ls_checkpoints **out,
 
 /* Writing ---------------------------------------------------------------- */
 
-int checkpoint_check_later(const ls_checkpoints *checkpoints, int64_t epoch)
+static int check_after(const ls_checkpoints *checkpoints, int64_t newest,
+                       int64_t epoch)
 {
     if (epoch < 0)
         return ls_error(LS_EINVAL, "%" PRId64 " is not an epoch", epoch);
-    return epoch > checkpoints->newest
+    return epoch > newest
                ? LS_OK
                : ls_error(LS_EEXIST,
                           "%s has a checkpoint of epoch %" PRId64
                           ", and one of %" PRId64
                           " is to be written: resume from one that is there, "
                           "remove the later ones, or take another folder",
-                          checkpoints->folder, checkpoints->newest, epoch);
+                          checkpoints->folder, newest, epoch);
+}
+
+int checkpoint_check_later(const ls_checkpoints *checkpoints, int64_t epoch)
+{
+    return check_after(checkpoints, checkpoints->newest, epoch);
+}
+
+int ls_checkpoints_check_later(ls_checkpoints *checkpoints, int64_t epoch)
+{
+    int64_t *epochs = NULL;
+    size_t n = 0;
+    const int status = ls_checkpoints_list(checkpoints, &epochs, &n);
+    const int64_t newest = n > 0 ? epochs[n - 1] : LS_CHECKPOINT_NONE;
+    free(epochs);
+    if (status != LS_OK) /* it was there when it was opened */
+        return status == LS_ENOENT ? LS_EIO : status;
+    return check_after(checkpoints, newest, epoch);
 }
 
 /* What is written, by which writer. */

@@ -1096,6 +1096,35 @@ TEST(a_node_alone_keeps_what_it_is_told)
     state_free(&node);
 }
 
+/* As the folder is now, also where somebody else has put one there. */
+TEST(what_may_yet_be_saved_is_known_before)
+{
+    const struct place *place = *state;
+    struct node_state node;
+    char path[512], gone[512];
+    ls_checkpoints *checkpoints = open_one(place);
+    assert_ok(ls_checkpoints_check_later(checkpoints, 0));
+    assert_fails(ls_checkpoints_check_later(checkpoints, -1), LS_EINVAL);
+    state_make(&node, 0);
+    save_epoch(checkpoints, 3, &node);
+    for (int64_t epoch = 0; epoch <= 3; epoch++) {
+        assert_fails(ls_checkpoints_check_later(checkpoints, epoch), LS_EEXIST);
+        assert_error_has("a checkpoint of epoch 3");
+    }
+    assert_ok(ls_checkpoints_check_later(checkpoints, 4));
+    (void)snprintf(path, sizeof path, "%s/manifest.000005", place->folder);
+    write_bytes(path, "x", 1);
+    assert_fails(ls_checkpoints_check_later(checkpoints, 4), LS_EEXIST);
+    assert_ok(ls_checkpoints_check_later(checkpoints, 6));
+    (void)snprintf(gone, sizeof gone, "%s.gone", place->folder);
+    assert_ok(ls_file_rename(place->folder, gone));
+    assert_fails(ls_checkpoints_check_later(checkpoints, 6), LS_EIO);
+    assert_error_has(place->folder);
+    assert_ok(ls_file_rename(gone, place->folder));
+    assert_ok(ls_checkpoints_close(&checkpoints));
+    state_free(&node);
+}
+
 TEST(a_run_can_go_on_from_an_earlier_one)
 {
     struct node_state node;

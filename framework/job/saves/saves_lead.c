@@ -352,21 +352,10 @@ static void wait_for_end(struct save *save)
  * and would replace its entry. */
 static int check_later(struct saves *saves, int64_t epoch)
 {
-    int64_t *epochs = NULL;
-    size_t n = 0;
     ls_mutex_lock(&saves->mutex);
-    const int status = ls_checkpoints_list(saves->store, &epochs, &n);
+    const int status = ls_checkpoints_check_later(saves->store, epoch);
     ls_mutex_unlock(&saves->mutex);
-    const int64_t newest = n > 0 ? epochs[n - 1] : LS_CHECKPOINT_NONE;
-    free(epochs);
-    if (status != LS_OK) /* it was there when it was opened */
-        return status == LS_ENOENT ? LS_EIO : status;
-    if (epoch > newest)
-        return LS_OK;
-    return ls_error(LS_EEXIST,
-                    "%s has a checkpoint of epoch %" PRId64
-                    ": only a later one can be saved",
-                    saves->folder, newest);
+    return status;
 }
 
 /* One that cannot be is made as well: its nodes are to hear of that. */

@@ -153,6 +153,13 @@ struct ls_checkpoint_manifest {
 LS_API extern const struct ls_record ls_checkpoint_manifest_record;
 LS_API void ls_checkpoint_manifest_clear(struct ls_checkpoint_manifest *gone);
 
+/* Whether a checkpoint of this epoch may yet be committed, before nodes write
+ * their entries: the folder is looked at now.
+ * Errors: LS_EINVAL the epoch is below 0; LS_EEXIST this folder has a manifest
+ *         of this epoch or a later one; LS_EIO the folder cannot be read, or is
+ *         gone; LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_checkpoints_check_later(ls_checkpoints *checkpoints,
+                                                  int64_t epoch);
 /* Write the manifest: the checkpoint exists when this returns. Then remove what
  * the retention does not keep: first the manifests, then the entries that they
  * name and that lie here. What could not be removed is removed by a later one.
