@@ -693,7 +693,7 @@ static void save_no_beginning(struct step_world *world)
 TEST(a_life_that_begins_is_not_saved_as_the_end_of_an_iteration)
 {
     struct step_world world = {.tune = save_late};
-    const struct seeds seeds = seeds_of(150);
+    const struct seeds seeds = seeds_of(200);
     (void)state;
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++)
         world_play(&world, seed, save_no_beginning);

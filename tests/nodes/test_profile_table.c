@@ -339,6 +339,7 @@ static void tell_anything(struct story *story, uint64_t seed)
 TEST(the_longest_times_are_summed_up)
 {
     const struct seeds seeds = seeds_of(3000);
+    const uint64_t n_seeds = seeds.end - seeds.first;
     size_t n = 0;
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
         struct analysis self;
@@ -358,5 +359,5 @@ TEST(the_longest_times_are_summed_up)
         clear(&self);
         n++;
     }
-    assert_true(n > 100 || seeds_are_others());
+    assert_true(30 * n > n_seeds || n_seeds < 100); /* of a few, maybe none */
 }
