@@ -114,19 +114,16 @@ static void hear(struct raw *raw, const char *endpoint)
 struct raw *raw_join(unsigned n, char (*endpoints)[128])
 {
     struct raw *raw = create(n, 0);
-    char address[ADDRESS_MAX], endpoint[ADDRESS_MAX];
+    const int ipc = strncmp(endpoints[2], "ipc:", 4) == 0;
+    char endpoint[ADDRESS_MAX];
     must(zmq_setsockopt(raw->pub, ZMQ_SUBSCRIBE, &one_by_one, 1), "subscribe");
     must(zmq_connect(raw->router, endpoints[0]), "connect");
     must(zmq_connect(raw->pull, endpoints[1]), "connect");
     must(zmq_connect(raw->pub, endpoints[2]), "connect");
     hear(raw, endpoints[2]);
     raw->own = make_socket(raw, ZMQ_XPUB);
-    (void)snprintf(address, sizeof address, "%.100s-%ld", endpoints[2],
-                   (long)getpid());
-    bind_socket(raw->own,
-                strncmp(endpoints[2], "ipc:", 4) == 0 ? address
-                                                      : "tcp://127.0.0.1:*",
-                0, endpoint);
+    bind_socket(raw->own, ipc ? endpoints[2] : "tcp://127.0.0.1:*",
+                (unsigned)getpid(), endpoint);
     must(zmq_send(raw->pull, endpoint, sizeof endpoint, 0), "send");
     return raw;
 }
