@@ -24,8 +24,8 @@
 #include "join_within.h"
 #include "outlet.h"
 
-#define DRAIN_MS 500
-#define LINE_MAX (64 << 10) /* bytes; of a longer line, each piece */
+#define DRAIN_MS   500
+#define LINE_BYTES (64 << 10) /* bytes; of a longer line, each piece */
 
 enum { READ, WRITE };
 
@@ -37,7 +37,7 @@ struct child {
     int line_fd;
     bool tool;                           /* see struct descriptors */
     ls_thread *reports, *lines, *waiter; /* own */
-    char line[LINE_MAX + 1];             /* of the reader of lines */
+    char line[LINE_BYTES + 1];           /* of the reader of lines */
 };
 
 static void read_reports(void *arg)
@@ -52,11 +52,11 @@ static void read_reports(void *arg)
 
 /* The next line, or of one that does not end so much as there is room for:
  * who writes no newline must not fill the memory. False: there is none. */
-static bool read_line(FILE *file, char line[LINE_MAX + 1])
+static bool read_line(FILE *file, char line[LINE_BYTES + 1])
 {
     size_t n = 0;
     int c;
-    while ((c = getc_unlocked(file)) != EOF && c != '\n' && n < LINE_MAX)
+    while ((c = getc_unlocked(file)) != EOF && c != '\n' && n < LINE_BYTES)
         line[n++] = (char)c;
     if (c != EOF && c != '\n')
         (void)ungetc(c, file);

@@ -1,10 +1,9 @@
 /* child.h - a node as a process, and the threads that listen to it.
  *
  * What it writes to stdout and stderr comes back as lines, of which one over
- * 64 KiB comes in pieces of that length; what it reports on
- * descriptor 3 as reports; from descriptor 4 it may read the secret of its run.
- * When it is gone and all of that has been read, its
- * end is noted.
+ * 64 KiB comes in pieces of that length; what it reports on descriptor 3 as
+ * reports; from descriptor 4 it may read the secret of its run. When it is gone
+ * and all of that has been read, its end is noted.
  *
  * Or a program that stands for one elsewhere, in a container: what that one
  * reports comes on its stdout. */

@@ -62,7 +62,8 @@ LS_MUST_USE LS_API int ls_vault_put(ls_vault *vault, const char *name,
  * data:   own: free() it; never NULL. Written on success only.
  * Errors: LS_ENOENT there is no such entry; LS_EPROTO it is damaged, or not an
  *         entry, as a folder or a pipe is not: the text names the file;
- * LS_ELIMIT over `most` bytes; LS_EAGAIN it kept being replaced meanwhile. */
+ *         LS_ELIMIT over `most` bytes; LS_EAGAIN it kept being replaced
+ *         meanwhile. */
 LS_MUST_USE LS_API int ls_vault_get(ls_vault *vault, const char *name,
                                     size_t most, void **data, size_t *size);
 
