@@ -1,6 +1,7 @@
 /* network_fixture.h - a simulated network, and transports on it whose story is
  * told in words: "+t" a subscription came, "-t" it went, "t" a message of that
- * topic came, "t|x" one with a second frame. All in one fiber. */
+ * topic came, "t|x" one with a second frame, "^t" one was sent up. All in one
+ * fiber. */
 #ifndef NETWORK_FIXTURE_H
 #define NETWORK_FIXTURE_H
 
@@ -143,6 +144,13 @@ static inline void end_subscription(void *self, const uint8_t *topic,
     end_tell(self, subscribed ? "+" : "-", topic, size);
 }
 
+static inline void end_said(void *self, const uint8_t *frame, size_t size,
+                            const struct speaker *by)
+{
+    assert_true(by->spoken && by->connection != 0);
+    end_tell(self, "^", frame, size);
+}
+
 static inline struct message *end_take(void *self)
 {
     struct end *end = self;
@@ -173,6 +181,7 @@ static inline void end_probed(void *self, const char *endpoint,
 
 static const struct transport_events end_events = {.subscription =
                                                        end_subscription,
+                                                   .said = end_said,
                                                    .message = end_message,
                                                    .take = end_take,
                                                    .probed = end_probed};
@@ -202,6 +211,11 @@ static inline void end_publish(struct end *end, const char *text)
     transport_lock(end->transport);
     assert_ok(transport_publish(end->transport, text, strlen(text), NULL, 0));
     transport_unlock(end->transport);
+}
+
+static inline int end_send_up(struct end *end, const char *text)
+{
+    return transport_link_send(end->link, text, strlen(text), NULL, 0);
 }
 
 static inline void end_close(struct end *end)

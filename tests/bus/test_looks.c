@@ -176,6 +176,35 @@ TEST(who_was_met_at_rest_does_not_rest_for_long_for_a_while)
     looked_end(looked);
 }
 
+/* Who sends up waits for an answer, for which two milliseconds are long. */
+static bool note_unlooked(void *self, bool begins)
+{
+    struct looked *looked = self;
+    if (begins)
+        looked->n = atomic_load(&looked->t->unlooked) ? 1 : 0;
+    return !begins; /* it does not wait */
+}
+
+static bool is_unlooked_at_rest(struct looked *looked)
+{
+    static const struct transport_events rests = {.rests = note_unlooked};
+    publish(looked, false);
+    looked->n = -1;
+    while (looked->n < 0)
+        (void)transport_poll(looked->transport, long_deadline(), &rests,
+                             looked);
+    return looked->n == 1;
+}
+
+TEST(who_was_sent_something_up_looks_before_it_rests)
+{
+    struct looked *looked = looked_start();
+    assert_true(is_unlooked_at_rest(looked));
+    looked->t->hears = true;
+    assert_false(is_unlooked_at_rest(looked));
+    looked_end(looked);
+}
+
 TEST(who_borrows_the_turn_is_not_woken_and_looks_at_the_end)
 {
     struct looked *looked = looked_start();

@@ -109,23 +109,83 @@ static void unwanted(struct net *net)
 {
     struct ends e;
     ends_open(net, &e);
-    end_subscribe(&e.sub, "xy", true);
-    assert_hears(&e.pub, "+xy");
     end_publish(&e.pub, "x1");
-    end_publish(&e.pub, "xz");
-    end_publish(&e.pub, "xy1");
     end_subscribe(&e.sub, "x", false);
-    end_subscribe(&e.sub, "x2", true);
-    assert_hears(&e.sub, "xy1");
+    assert_hears(&e.sub, "x1");
+    assert_hears(&e.pub, "-x");
+    end_publish(&e.pub, "x2");
     end_listen(&e.sub, 10);
     assert_string_equal(e.sub.story, "");
-    assert_int_equal(net_stats(net).delivered, 3);
     ends_close(&e);
 }
 
-TEST(what_is_not_wanted_any_more_is_not_heard)
+TEST(what_was_on_its_way_when_it_was_taken_back_comes)
 {
     net_run(NULL, unwanted);
+}
+
+/* ---- up ---------------------------------------------------------------- */
+
+static void sent_up(struct net *net)
+{
+    struct ends e;
+    struct end other;
+    ends_open(net, &e);
+    end_open(&other, net->hosts[2], "tcp://127.0.0.1:21502");
+    end_dial(&other, e.pub.endpoint);
+    end_subscribe(&other, "x", true);
+    assert_hears(&e.pub, "+x");
+    assert_ok(end_send_up(&e.sub, "x1"));
+    assert_ok(end_send_up(&e.sub, "nobody subscribed to this"));
+    end_subscribe(&e.sub, "y", true);
+    assert_hears(&e.pub, "^x1 ^nobody subscribed to this +y");
+    end_listen(&other, 10);
+    assert_string_equal(other.story, "");
+    assert_int_equal(net_stats(net).delivered, 2);
+    assert_balanced(net);
+    end_close(&other);
+    ends_close(&e);
+}
+
+TEST(what_is_sent_up_comes_to_that_peer_alone_in_order)
+{
+    net_run(NULL, sent_up);
+}
+
+static void up_to_nobody(struct net *net)
+{
+    struct ends e;
+    ends_open(net, &e);
+    assert_ok(end_send_up(&e.sub, "1"));
+    end_close(&e.pub);
+    end_listen(&e.sub, 10);
+    assert_int_equal(net_stats(net).broken, 1);
+    assert_true(end_send_up(&e.sub, "2") == LS_EAGAIN);
+    assert_balanced(net);
+    end_close(&e.sub);
+}
+
+TEST(what_is_sent_up_is_lost_with_the_connection)
+{
+    net_run(NULL, up_to_nobody);
+}
+
+static void up_unread(struct net *net)
+{
+    struct ends e;
+    ends_open(net, &e);
+    assert_ok(end_send_up(&e.sub, "1"));
+    net_rest(net, 100);
+    assert_int_equal(net_stats(net).waiting, 1);
+    end_close(&e.pub); /* it has come, and nobody reads it */
+    assert_int_equal(net_stats(net).broken, 1);
+    assert_balanced(net);
+    end_close(&e.sub);
+}
+
+TEST(what_was_sent_up_and_not_read_is_lost)
+{
+    net_run(NULL, up_unread);
 }
 
 /* ---- connections ------------------------------------------------------- */

@@ -85,6 +85,31 @@ TEST(overtaken_messages_are_counted)
     net_run(&(struct ls_network_path){.reorder = 0.1}, overtaking);
 }
 
+static void up(struct net *net)
+{
+    struct ends e;
+    ends_open(net, &e);
+    for (int i = 0; i < 1000; i++)
+        assert_ok(end_send_up(&e.sub, "x"));
+    end_listen(&e.pub, 100);
+    const struct ls_network_stats s = net_stats(net);
+    assert_int_equal(s.sent, 1000);
+    assert_int_equal(heard(&e.pub), s.delivered);
+    assert_in_range(s.lost, 50, 150);
+    assert_in_range(s.duplicated, 50, 150);
+    assert_in_range(s.reordered, 50, 500);
+    assert_balanced(net);
+    ends_close(&e);
+}
+
+TEST(what_is_sent_up_is_not_spared)
+{
+    net_run(&(struct ls_network_path){.loss = 0.1,
+                                      .duplicate = 0.1,
+                                      .reorder = 0.1},
+            up);
+}
+
 static void every_fault(struct net *net)
 {
     struct ends e;

@@ -110,29 +110,35 @@ static const char *kind_name(enum wire_kind kind)
     return (size_t)kind < sizeof names / sizeof *names ? names[kind] : "?";
 }
 
-static void note_message(const struct connection *c, const char *what,
+static void note_message(const struct connection *c, bool up, const char *what,
                          const struct buffer *buffer)
 {
     struct wire_header header;
     char topic_class;
     uint32_t to = 0;
     ls_simulation *simulation = c->network->simulation;
+    const char *const from = place_label(up ? c->from : c->to);
+    const char *const at = place_label(up ? c->to : c->from);
     if (wire_header_read(buffer->bytes, buffer->split, &topic_class, &to,
                          &header) != LS_OK) {
-        ls_simulation_note(simulation, "net: %s -> %s %s %zu bytes",
-                           place_label(c->to), place_label(c->from), what,
-                           buffer->size);
+        ls_simulation_note(simulation, "net: %s -> %s %s %zu bytes", from, at,
+                           what, buffer->size);
         return;
     }
     ls_simulation_note(
         simulation,
-        "net: %s -> %s %s %s %.*s of %" PRIu32 " #%" PRIu64 " %zu bytes",
-        place_label(c->to), place_label(c->from), what, kind_name(header.kind),
-        (int)header.name_size, header.name != NULL ? header.name : "",
-        header.origin, header.sequence, buffer->size);
+        "net: %s -> %s %s %s %.*s of %" PRIu32 " #%" PRIu64 " %zu bytes", from,
+        at, what, kind_name(header.kind), (int)header.name_size,
+        header.name != NULL ? header.name : "", header.origin, header.sequence,
+        buffer->size);
 }
 
 /* ---- arriving ---------------------------------------------------------- */
+
+static struct way *way_of(struct packet *packet)
+{
+    return packet->up ? &packet->connection->up : &packet->connection->down;
+}
 
 /* It is on the line no more. */
 static void account_off(const struct packet *packet)
@@ -165,18 +171,22 @@ static void deliver_message(struct packet *packet)
 {
     struct connection *c = packet->connection;
     ls_network *network = c->network;
-    struct sim_link *link = c->link;
+    struct way *way = way_of(packet);
     account_off(packet);
-    if (link == NULL) {
+    if (packet->up ? c->publisher == NULL : c->link == NULL) {
         packet_lose(network, packet);
-    } else {
-        if (packet->sequence < c->down.seen && !packet->again)
-            network->stats.reordered++;
-        if (packet->sequence > c->down.seen)
-            c->down.seen = packet->sequence;
-        note_message(c, packet->again ? "again" : "comes", packet->buffer);
-        sim_link_message(link, packet);
+        return;
     }
+    if (packet->sequence < way->seen && !packet->again)
+        network->stats.reordered++;
+    if (packet->sequence > way->seen)
+        way->seen = packet->sequence;
+    note_message(c, packet->up, packet->again ? "again" : "comes",
+                 packet->buffer);
+    if (packet->up)
+        sim_transport_message(c->publisher, packet);
+    else
+        sim_link_message(c->link, packet);
 }
 
 static void deliver_subscription(struct packet *packet)
@@ -210,11 +220,6 @@ static void deliver(struct packet *packet)
             connection_link_lost(c);
     }
     connection_let_go(c);
-}
-
-static struct way *way_of(struct packet *packet)
-{
-    return packet->up ? &packet->connection->up : &packet->connection->down;
 }
 
 static void forget(struct packet *packet)
@@ -335,11 +340,11 @@ static bool happens(ls_network *network, double probability)
     return probability > 0 && ls_rng_double(&network->rng) < probability;
 }
 
-static int send_copy(struct connection *c, struct buffer *buffer,
+static int send_copy(struct connection *c, bool up, struct buffer *buffer,
                      uint64_t sequence, bool again, bool overtaken)
 {
     ls_network *network = c->network;
-    struct packet *packet = create(c, false, PACKET_MESSAGE);
+    struct packet *packet = create(c, up, PACKET_MESSAGE);
     if (packet == NULL)
         return ls_error(LS_ENOMEM, "no memory for a message");
     packet->buffer = buffer;
@@ -350,27 +355,29 @@ static int send_copy(struct connection *c, struct buffer *buffer,
     c->bytes += buffer->size;
     network->stats.waiting++;
     network->stats.waiting_bytes += buffer->size;
-    network_at(network, due(c, false, buffer->size, overtaken), arrive, packet);
+    network_at(network, due(c, up, buffer->size, overtaken), arrive, packet);
     return LS_OK;
 }
 
-int packet_send_message(struct connection *connection, struct buffer *buffer)
+int packet_send_message(struct connection *connection, bool up,
+                        struct buffer *buffer)
 {
     ls_network *network = connection->network;
-    const struct ls_network_path *path = path_of(connection, false);
-    const uint64_t sequence = ++connection->down.sent;
+    const struct ls_network_path *path = path_of(connection, up);
+    const uint64_t sequence =
+        up ? ++connection->up.sent : ++connection->down.sent;
     network->stats.sent++;
     if (happens(network, path->loss)) {
         network->stats.lost++;
-        note_message(connection, "loses", buffer);
+        note_message(connection, up, "loses", buffer);
         return LS_OK;
     }
     const bool overtaken = happens(network, path->reorder);
     const bool twice = happens(network, path->duplicate);
-    int status = send_copy(connection, buffer, sequence, false, overtaken);
+    int status = send_copy(connection, up, buffer, sequence, false, overtaken);
     if (status == LS_OK && twice) {
         network->stats.duplicated++;
-        status = send_copy(connection, buffer, sequence, true, false);
+        status = send_copy(connection, up, buffer, sequence, true, false);
     }
     return status;
 }

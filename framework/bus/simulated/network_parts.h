@@ -1,11 +1,12 @@
 /* network_parts.h - what the files of the simulated network share.
  *
  * A connection is one subscriber's link to one publisher, with two ways: down
- * go messages, up go subscriptions. What is sent on a way is a packet, and
- * arrives by a call of the simulation at its time. An end of a connection may
- * be gone while the other does not know yet; when both are gone, so is the
- * connection. Everything happens in the one thread of the simulation, and
- * nothing here lets another fiber run between two looks at the same thing. */
+ * go messages, up go subscriptions, and messages too. What is sent on a way is
+ * a packet, and arrives by a call of the simulation at its time. An end of a
+ * connection may be gone while the other does not know yet; when both are gone,
+ * so is the connection. Everything happens in the one thread of the simulation,
+ * and nothing here lets another fiber run between two looks at the same thing.
+ */
 #ifndef LOCKSTEP_BUS_NETWORK_PARTS_H
 #define LOCKSTEP_BUS_NETWORK_PARTS_H
 
@@ -157,11 +158,12 @@ struct sim_link {
     struct sim_link *next_ready;
 };
 
-/* A subscription that came or went, not yet told. */
+/* A subscription that came or went, or a message that came up; not yet told. */
 struct notice {
     struct notice *next;
     struct topic *topic;
     bool subscribed;
+    struct packet *packet; /* own; NULL: it is a subscription */
     struct speaker by;
 };
 
@@ -279,7 +281,8 @@ struct buffer *buffer_create(const void *head, size_t head_size,
                              const void *body, size_t body_size,
                              unsigned n_frames);
 void buffer_put(struct buffer *buffer);
-int packet_send_message(struct connection *connection, struct buffer *buffer);
+int packet_send_message(struct connection *connection, bool up,
+                        struct buffer *buffer);
 /* Up, or down for PACKET_CLOSE. topic: NULL for that. */
 void packet_send_control(struct connection *connection, bool up,
                          enum packet_kind kind, struct topic *topic);
@@ -313,6 +316,8 @@ const char *place_label(const struct place *place);
 void sim_transport_notice(struct sim_transport *t, struct topic *topic,
                           bool subscribed, const struct connection *by,
                           bool spoken);
+/* packet: moved; read when it has been told of. */
+void sim_transport_message(struct sim_transport *t, struct packet *packet);
 static inline struct sim_transport *sim_of(transport *t)
 {
     return (struct sim_transport *)t;
@@ -326,6 +331,8 @@ int sim_link_connect(transport_link *link, const char *endpoint, bool known,
 void sim_link_trust(transport_link *link, const struct message *message);
 int sim_link_subscribe(transport_link *link, const uint8_t *topic, size_t size,
                        bool subscribe);
+int sim_link_send(transport_link *link, const void *head, size_t head_size,
+                  const void *body, size_t body_size);
 void sim_link_close(transport_link *link, bool linger);
 void sim_links_read(struct sim_transport *t,
                     const struct transport_events *events, void *self);

@@ -145,7 +145,19 @@ static void begin_anew(ls_stranger *self)
     stranger_present(self, true);
 }
 
-/* ---- where it is dialled ----------------------------------------------- */
+/* ---- where it is dialled, or dials
+ * ----------------------------------------------- */
+
+/* Published; or sent up, to one it goes to. */
+static void send_frame(ls_stranger *self, const uint8_t *frame, size_t size)
+{
+    const struct stranger_link *link = draw_link(self);
+    if (size <= TRANSPORT_UP_MAX && link->link != NULL &&
+        stranger_draw(self, 3) == 0)
+        (void)!transport_link_send(link->link, frame, size, NULL, 0);
+    else
+        (void)!transport_publish(self->transport, frame, size, NULL, 0);
+}
 
 static void mutate_frames(ls_stranger *self)
 {
@@ -153,7 +165,7 @@ static void mutate_frames(ls_stranger *self)
     for (uint64_t i = stranger_draw(self, MUTANTS_MAX); i > 0; i--) {
         size_t size = stranger_honest(self, draw_victim(self), frame);
         size = stranger_mutate(self, frame, size, sizeof frame);
-        (void)!transport_publish(self->transport, frame, size, NULL, 0);
+        send_frame(self, frame, size);
     }
 }
 
@@ -167,7 +179,7 @@ static void say_as(ls_stranger *self, uint32_t id, uint64_t incarnation)
     self->incarnation = incarnation;
     for (uint64_t i = 1 + stranger_draw(self, 4); i > 0; i--) {
         const size_t size = stranger_honest(self, draw_victim(self), frame);
-        (void)!transport_publish(self->transport, frame, size, NULL, 0);
+        send_frame(self, frame, size);
     }
     self->options.id = own_id;
     self->incarnation = own;

@@ -8,15 +8,25 @@
 
 /* ---- open and close ---------------------------------------------------- */
 
+static struct notice *take_notice(struct sim_transport *t)
+{
+    struct notice *notice = t->notices;
+    t->notices = notice->next;
+    if (t->notices == NULL)
+        t->last_notice = &t->notices;
+    return notice;
+}
+
 static void drop_notices(struct sim_transport *t)
 {
     while (t->notices != NULL) {
-        struct notice *notice = t->notices;
-        t->notices = notice->next;
-        topic_put(t->host->network, notice->topic);
+        struct notice *notice = take_notice(t);
+        if (notice->packet != NULL)
+            packet_lose(t->host->network, notice->packet);
+        else
+            topic_put(t->host->network, notice->topic);
         free(notice);
     }
-    t->last_notice = &t->notices;
 }
 
 /* What was published before still comes, and then that this end is gone. */
@@ -112,7 +122,7 @@ static int send_to_all(struct sim_transport *t, struct buffer *buffer)
             if (c->published == number)
                 continue;
             c->published = number;
-            const int status = packet_send_message(c, buffer);
+            const int status = packet_send_message(c, false, buffer);
             if (status != LS_OK)
                 return status;
         }
@@ -160,19 +170,16 @@ static int republish(transport *base, const struct message *message)
 
 /* ---- what comes -------------------------------------------------------- */
 
-void sim_transport_notice(struct sim_transport *t, struct topic *topic,
-                          bool subscribed, const struct connection *by,
-                          bool spoken)
+/* by: NULL: nobody says it. Returns NULL: there is no memory. */
+static struct notice *add_notice(struct sim_transport *t,
+                                 const struct connection *by)
 {
     struct notice *notice = calloc(1, sizeof *notice);
     if (notice == NULL) {
         network_no_memory(t->host->network);
-        return;
+        return NULL;
     }
-    notice->topic = topic;
-    topic->users++;
-    notice->subscribed = subscribed;
-    if (spoken)
+    if (by != NULL)
         notice->by = (struct speaker){.spoken = true,
                                       .proved = by->proved,
                                       .id = by->id,
@@ -180,6 +187,39 @@ void sim_transport_notice(struct sim_transport *t, struct topic *topic,
     *t->last_notice = notice;
     t->last_notice = &notice->next;
     network_to_wake(t);
+    return notice;
+}
+
+void sim_transport_notice(struct sim_transport *t, struct topic *topic,
+                          bool subscribed, const struct connection *by,
+                          bool spoken)
+{
+    struct notice *notice = add_notice(t, spoken ? by : NULL);
+    if (notice == NULL)
+        return;
+    notice->topic = topic;
+    topic->users++;
+    notice->subscribed = subscribed;
+}
+
+void sim_transport_message(struct sim_transport *t, struct packet *packet)
+{
+    struct notice *notice = add_notice(t, packet->connection);
+    if (notice != NULL)
+        notice->packet = packet;
+    else
+        packet_lose(t->host->network, packet);
+}
+
+/* Lock not held. */
+static void tell_message(struct sim_transport *t, const struct notice *notice,
+                         const struct transport_events *events, void *self)
+{
+    ls_network *network = t->host->network;
+    const struct buffer *buffer = notice->packet->buffer;
+    packet_read(network, notice->packet);
+    transport_said(events, self, buffer->bytes, buffer->size, &notice->by);
+    packet_free(network, notice->packet);
 }
 
 static void read_notices(struct sim_transport *t,
@@ -187,13 +227,17 @@ static void read_notices(struct sim_transport *t,
 {
     transport_lock(&t->base);
     while (t->notices != NULL) {
-        struct notice *notice = t->notices;
-        t->notices = notice->next;
-        if (t->notices == NULL)
-            t->last_notice = &t->notices;
-        events->subscription(self, notice->topic->bytes, notice->topic->size,
-                             notice->subscribed, &notice->by);
-        topic_put(t->host->network, notice->topic);
+        struct notice *notice = take_notice(t);
+        if (notice->packet != NULL) {
+            transport_unlock(&t->base);
+            tell_message(t, notice, events, self);
+            transport_lock(&t->base);
+        } else {
+            events->subscription(self, notice->topic->bytes,
+                                 notice->topic->size, notice->subscribed,
+                                 &notice->by);
+            topic_put(t->host->network, notice->topic);
+        }
         free(notice);
     }
     transport_unlock(&t->base);
@@ -326,6 +370,7 @@ const struct transport_ops transport_sim_ops = {
     .link_open = sim_link_open,
     .link_connect = sim_link_connect,
     .link_subscribe = sim_link_subscribe,
+    .link_send = sim_link_send,
     .link_trust = sim_link_trust,
     .link_close = sim_link_close,
     .name = name,

@@ -166,28 +166,6 @@ int sim_link_subscribe(transport_link *base, const uint8_t *topic, size_t size,
     return LS_OK;
 }
 
-/* Whether it is still subscribed to: it may have been on its way. */
-static bool is_wanted(const struct sim_link *link, const struct buffer *buffer)
-{
-    size_t size = buffer->split;
-    while (size != 0) {
-        const uint32_t at = place_of(link, buffer->bytes, size);
-        if (is_at(link, at, buffer->bytes, size))
-            return true;
-        if (at == 0)
-            return false;
-        const struct topic *topic = link->subscriptions[at - 1].topic;
-        size_t same = 0;
-        while (same < topic->size && same < size &&
-               topic->bytes[same] == buffer->bytes[same])
-            same++;
-        if (same == topic->size)
-            return true;
-        size = same; /* a shorter one may still be */
-    }
-    return false;
-}
-
 /* ---- messages ---------------------------------------------------------- */
 
 static void make_ready(struct sim_link *link)
@@ -236,6 +214,20 @@ static uint64_t connection_of(const struct message *message)
     return connection;
 }
 
+int sim_link_send(transport_link *base, const void *head, size_t head_size,
+                  const void *body, size_t body_size)
+{
+    const struct sim_link *link = link_of(base);
+    if (link->connection == NULL || !link->connection->open)
+        return LS_EAGAIN;
+    struct buffer *buffer = buffer_create(head, head_size, body, body_size, 1);
+    if (buffer == NULL)
+        return ls_error(LS_ENOMEM, "no memory for a message");
+    const int status = packet_send_message(link->connection, true, buffer);
+    buffer_put(buffer);
+    return status;
+}
+
 void sim_link_trust(transport_link *base, const struct message *message)
 {
     link_of(base)->trusted = connection_of(message);
@@ -265,13 +257,12 @@ static void read_link(struct sim_transport *t, struct sim_link *link,
         if (message == NULL)
             break;
         struct packet *packet = packet_list_take(&link->unread);
-        const bool wanted = is_wanted(link, packet->buffer);
         put_buffer(message, packet->buffer, packet->number);
         message->trusted = packet->number == link->trusted;
         packet_read(network, packet);
         packet->buffer = NULL; /* the message has it */
         packet_free(network, packet);
-        events->message(self, wanted ? link->owner : NULL, message);
+        events->message(self, link->owner, message);
         if (t->reading == NULL)
             return;
     }

@@ -1,7 +1,8 @@
 /* transport.h - what the bus asks of a network.
  *
  * A transport publishes from one endpoint to whoever subscribed there, and has
- * one link to each peer that this node subscribed to. libzmq is one
+ * one link to each peer that this node subscribed to. What is published goes
+ * down a link; a little may go up, to its peer alone. libzmq is one
  * (transport_zmq.c), the simulated network of lockstep/network.h is another
  * (transport_sim.c). Which of them carries an address, its scheme says
  * (transport_address.c); a node that was bound by one dials by it. Nothing else
@@ -24,6 +25,7 @@
 #include "message.h"
 #include "shared_memory.h"
 #include "speaker.h"
+#include "wire.h"
 
 typedef struct transport transport;
 typedef struct transport_link transport_link;
@@ -35,6 +37,7 @@ enum transport_probed {
 };
 
 #define TRANSPORT_NAME_MAX 64
+#define TRANSPORT_UP_MAX   WIRE_TOPIC_MAX /* bytes; more would end the link */
 #define TRANSPORT_WHY_MAX  640 /* it may name two or three addresses */
 
 /* Strangers that were not let in since the last time, or one that was and took
@@ -51,6 +54,10 @@ struct transport_events {
      * with the lock held. */
     void (*subscription)(void *self, const uint8_t *topic, size_t size,
                          bool subscribed, const struct speaker *by);
+    /* Somebody who has a link to this node sent this up. frame: borrow, in the
+     * call. Lock not held. NULL: not interested. */
+    void (*said)(void *self, const uint8_t *frame, size_t size,
+                 const struct speaker *by);
     /* A message came over a link; the message is moved. */
     void (*message)(void *self, void *link_owner, struct message *message);
     /* Where to take an empty message from; NULL: none to be had: what has come
@@ -66,6 +73,13 @@ struct transport_events {
      * waits on. Lock not held. NULL: to wait, and it is. */
     bool (*rests)(void *self, bool begins);
 };
+static inline void transport_said(const struct transport_events *events,
+                                  void *self, const uint8_t *frame, size_t size,
+                                  const struct speaker *by)
+{
+    if (events->said != NULL)
+        events->said(self, frame, size, by);
+}
 static inline bool transport_rests(const struct transport_events *events,
                                    void *self, bool begins)
 {
@@ -110,6 +124,8 @@ struct transport_ops {
                         uint32_t id);
     int (*link_subscribe)(transport_link *link, const uint8_t *topic,
                           size_t size, bool subscribe);
+    int (*link_send)(transport_link *link, const void *head, size_t head_size,
+                     const void *body, size_t body_size);
     void (*link_trust)(transport_link *link, const struct message *message);
     /* Frees the link. */
     void (*link_close)(transport_link *link, bool linger);
@@ -246,6 +262,18 @@ static inline int transport_link_subscribe(transport_link *link,
                                            bool subscribe)
 {
     return link->transport->ops->link_subscribe(link, topic, size, subscribe);
+}
+/* Send up the link: `head` is copied, then `body`, at most TRANSPORT_UP_MAX
+ * bytes of both, and the first is none of those that begin a subscription (0,
+ * 1). Not in the order of what is published. It is lost with the connection, or
+ * waits for the next one. Whoever polls. Errors: LS_EAGAIN there is no
+ * connection, if that is known; LS_ENOMEM; LS_EIO. */
+static inline int transport_link_send(transport_link *link, const void *head,
+                                      size_t head_size, const void *body,
+                                      size_t body_size)
+{
+    return link->transport->ops->link_send(link, head, head_size, body,
+                                           body_size);
 }
 /* Whoever sent this message over the link has proved to be who he should be:
  * what comes over the same connection is `trusted`, until it is made again. */

@@ -1,13 +1,15 @@
-/* The network is libzmq 4.3.4: one XPUB that is bound, one SUB per link.
+/* The network is libzmq 4.3.4: one XPUB that is bound, one XSUB per link.
  *
  * Design notes
  * - ZMQ_FD is edge-triggered, and any call on a socket may swallow the edge.
- *   SUBs belong to the bus thread alone: a SUB is read until EAGAIN, and read
+ *   XSUBs belong to who polls alone: one is read until EAGAIN, and read
  *   again after any other call on it (`dirty`). The XPUB is shared under the
  *   lock: whoever publishes looks at ZMQ_EVENTS before letting the lock go,
  *   and wakes the bus thread when there is something to read.
  *   That look is a system call, so of publishes close together only some make
  *   it; for the others the bus thread looks a little later (`unlooked`).
+ * - An XSUB differs from a SUB in that it can send to its publisher, and that
+ * it does not filter (docs/decisions/0032-up.md).
  * - No ZMTP heartbeats: with a full receive queue they abort the process on
  *   this version (libzmq issues 3937, 4767).
  * - The marks lie above what the bus has under way to any peer, so who is a
@@ -301,8 +303,7 @@ static void look_for_subscriptions(struct zmq_transport *t)
         leave_look(t, now);
 }
 
-/* What was left, before nobody polls for a while. */
-static void look_at_last(struct zmq_transport *t)
+void transport_zmq_look_at_last(struct zmq_transport *t)
 {
     if (!atomic_load(&t->unlooked))
         return;
@@ -328,7 +329,7 @@ static bool lend(transport *base, bool lent, int64_t next)
                  lent ? LS_NOW : atomic_load(&t->stands_until));
     if (lent)
         return true;
-    look_at_last(t);
+    transport_zmq_look_at_last(t);
     const int64_t due = transport_zmq_due(t, next);
     atomic_store(&t->due, due);
     if (due < atomic_load(&t->stands_until))
@@ -445,6 +446,7 @@ const struct transport_ops transport_zmq_ops = {
     .link_open = transport_zmq_link_open,
     .link_connect = transport_zmq_link_connect,
     .link_subscribe = transport_zmq_link_subscribe,
+    .link_send = transport_zmq_link_send,
     .link_trust = transport_zmq_link_trust,
     .link_close = transport_zmq_link_close,
     .name = transport_zmq_name,

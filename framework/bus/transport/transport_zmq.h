@@ -71,10 +71,11 @@ struct zmq_transport {
     _Atomic(int64_t) met_at;  /* when such a one last met it at rest */
     _Atomic(int64_t) rests_until; /* who polls; LS_NOW: it does not rest */
     atomic_bool xpub_readable;    /* seen by a publisher */
-    struct zmq_link *dirty;       /* links to be read before waiting */
-    struct zmq_link *todo;        /* and those that are read now, one by one */
-    struct zmq_link *reading;     /* which; NULL: none, or it was closed */
-    struct zmq_probe *probes;     /* under way, oldest first */
+    bool hears;               /* of who polls: somebody has sent something up */
+    struct zmq_link *dirty;   /* links to be read before waiting */
+    struct zmq_link *todo;    /* and those that are read now, one by one */
+    struct zmq_link *reading; /* which; NULL: none, or it was closed */
+    struct zmq_probe *probes; /* under way, oldest first */
     size_t max_message_bytes;
     int linger_ms;
     struct zmq_transport *next_inproc; /* see transport_zmq_context.c */
@@ -131,6 +132,10 @@ void transport_zmq_inproc_add(struct zmq_transport *t);
 void transport_zmq_inproc_remove(struct zmq_transport *t);
 bool transport_zmq_inproc_has(const char *endpoint);
 
+/* What publishers left to who polls, before nobody polls for a while. Lock not
+ * held. */
+void transport_zmq_look_at_last(struct zmq_transport *t);
+
 /* transport_zmq_link.c: when the next poll is to return; bounded by deadline.
  * Whoever polls. */
 int64_t transport_zmq_due(const struct zmq_transport *t, int64_t deadline);
@@ -154,9 +159,14 @@ int transport_zmq_handler_start(struct zmq_handler **out, void *zctx);
 void transport_zmq_handler_join(struct zmq_handler **handler);
 
 /* transport_zmq_inbound.c: those that connected. Lock held. */
-/* Who sent this subscription, or took it back. What it subscribes to is counted
- * for as long as that is in force; who subscribes to too much is cut off. */
-struct speaker transport_zmq_speaker(struct zmq_transport *t, zmq_msg_t *frame);
+/* Who sent this frame. */
+struct speaker transport_zmq_speaker(const struct zmq_transport *t,
+                                     zmq_msg_t *frame);
+/* The same of a subscription, or one that is taken back. What it subscribes to
+ * is counted for as long as that is in force; who subscribes to too much is cut
+ * off. */
+struct speaker transport_zmq_subscriber(struct zmq_transport *t,
+                                        zmq_msg_t *frame);
 void transport_zmq_name(const transport *t, uint64_t connection,
                         char name[TRANSPORT_NAME_MAX]);
 void transport_zmq_allow(transport *t, size_t bytes);
@@ -239,6 +249,9 @@ void transport_zmq_link_trust(transport_link *link,
                               const struct message *message);
 int transport_zmq_link_subscribe(transport_link *link, const uint8_t *topic,
                                  size_t size, bool subscribe);
+int transport_zmq_link_send(transport_link *link, const void *head,
+                            size_t head_size, const void *body,
+                            size_t body_size);
 void transport_zmq_link_close(transport_link *link, bool linger);
 bool transport_zmq_poll(transport *t, int64_t deadline,
                         const struct transport_events *events, void *self);

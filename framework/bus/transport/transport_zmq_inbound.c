@@ -318,13 +318,21 @@ static void note_topic(struct zmq_transport *t, struct zmq_inbound *in,
     cut(in);
 }
 
-struct speaker transport_zmq_speaker(struct zmq_transport *t, zmq_msg_t *frame)
+struct speaker transport_zmq_speaker(const struct zmq_transport *t,
+                                     zmq_msg_t *frame)
 {
     struct speaker by = {.own = t->gate == NULL};
     const char *user = by.own ? NULL : zmq_msg_gets(frame, "User-Id");
-    if (user == NULL || !read_user(user, &by))
+    by.spoken = user != NULL && read_user(user, &by);
+    return by;
+}
+
+struct speaker transport_zmq_subscriber(struct zmq_transport *t,
+                                        zmq_msg_t *frame)
+{
+    const struct speaker by = transport_zmq_speaker(t, frame);
+    if (!by.spoken)
         return by;
-    by.spoken = true;
     struct zmq_inbound *in = find(t, by.connection);
     const int fd = in == NULL ? zmq_msg_get(frame, ZMQ_SRCFD) : -1;
     if (in == NULL && !has_ended(t, by.connection, fd))

@@ -1,4 +1,4 @@
-/* Links: one SUB each, read by the bus thread. */
+/* Links: one XSUB each, read by the bus thread. */
 #define _GNU_SOURCE /* epoll, explicit_bzero */
 #include "transport_zmq.h"
 
@@ -57,7 +57,7 @@ int transport_zmq_link_open(transport *base, transport_link **out, void *owner)
     link->fd = -1;
     zmq_msg_init(&link->proof);
     int status = LS_OK;
-    if ((link->sub = zmq_socket(t->zctx, ZMQ_SUB)) == NULL)
+    if ((link->sub = zmq_socket(t->zctx, ZMQ_XSUB)) == NULL)
         status = transport_zmq_error("zmq_socket");
     else if (!transport_zmq_set_common(link->sub, t->max_message_bytes, 0) ||
              !transport_zmq_set_int(link->sub, ZMQ_SNDHWM, 0) ||
@@ -174,15 +174,47 @@ void transport_zmq_link_trust(transport_link *base,
     link->proved = true;
 }
 
+static int send_up(const struct zmq_link *link, const void *head,
+                   size_t head_size, const void *body, size_t body_size)
+{
+    zmq_msg_t frame;
+    if (zmq_msg_init_size(&frame, head_size + body_size) != 0)
+        return ls_error(LS_ENOMEM, "no memory for a message");
+    memcpy(zmq_msg_data(&frame), head, head_size);
+    if (body_size != 0)
+        memcpy((uint8_t *)zmq_msg_data(&frame) + head_size, body, body_size);
+    HANDED_OVER();
+    if (zmq_msg_send(&frame, link->sub, ZMQ_DONTWAIT) >= 0)
+        return LS_OK;
+    const int status = transport_zmq_error("zmq_msg_send");
+    zmq_msg_close(&frame);
+    return status;
+}
+
 int transport_zmq_link_subscribe(transport_link *base, const uint8_t *topic,
                                  size_t size, bool subscribe)
 {
+    static const uint8_t subscribe_byte[] = {0, 1};
     struct zmq_link *link = link_of(base);
     make_dirty(link);
-    const int option = subscribe ? ZMQ_SUBSCRIBE : ZMQ_UNSUBSCRIBE;
-    return zmq_setsockopt(link->sub, option, topic, size) == 0
-               ? LS_OK
-               : transport_zmq_error("zmq_setsockopt");
+    return send_up(link, &subscribe_byte[subscribe], 1, topic, size);
+}
+
+/* Its answers are read until there is nothing, if they are read now; else
+ * whether the send has swallowed the edge is looked at here. */
+int transport_zmq_link_send(transport_link *base, const void *head,
+                            size_t head_size, const void *body,
+                            size_t body_size)
+{
+    struct zmq_link *link = link_of(base);
+    int events = 0;
+    size_t size = sizeof events;
+    const int status = send_up(link, head, head_size, body, body_size);
+    if (zmq_of(base->transport)->reading != link &&
+        zmq_getsockopt(link->sub, ZMQ_EVENTS, &events, &size) == 0 &&
+        (events & ZMQ_POLLIN) != 0)
+        make_dirty(link);
+    return status;
 }
 
 void transport_zmq_link_close(transport_link *base, bool linger)
@@ -296,25 +328,40 @@ static void read_link(struct zmq_transport *t, struct zmq_link *link,
     make_dirty(link);
 }
 
-static void read_subscriptions(struct zmq_transport *t,
-                               const struct transport_events *events,
-                               void *self)
+/* Lock held, but not while it is told what was sent up. */
+static void hear(struct zmq_transport *t, zmq_msg_t *frame,
+                 const struct transport_events *events, void *self)
 {
-    transport_lock(&t->base);
-    atomic_store(&t->unlooked, false);
-    atomic_store(&t->xpub_readable, false);
+    TAKEN_OVER();
+    const uint8_t *data = zmq_msg_data(frame);
+    const size_t size = zmq_msg_size(frame);
+    if (size != 0 && data[0] > 1) {
+        const struct speaker by = transport_zmq_speaker(t, frame);
+        t->hears = true;
+        transport_unlock(&t->base);
+        transport_said(events, self, data, size, &by);
+        transport_lock(&t->base);
+    } else if (size > 1) {
+        const struct speaker by = transport_zmq_subscriber(t, frame);
+        events->subscription(self, data + 1, size - 1, data[0] == 1, &by);
+    }
+}
+
+static void read_publisher(struct zmq_transport *t,
+                           const struct transport_events *events, void *self)
+{
+    unsigned left = READ_BUDGET;
     zmq_msg_t frame;
     zmq_msg_init(&frame);
-    while (zmq_msg_recv(&frame, t->xpub, ZMQ_DONTWAIT) >= 0) {
-        const uint8_t *data = zmq_msg_data(&frame);
-        const size_t size = zmq_msg_size(&frame);
-        if (size > 1 && data[0] <= 1) {
-            const struct speaker by = transport_zmq_speaker(t, &frame);
-            events->subscription(self, data + 1, size - 1, data[0] == 1, &by);
-        }
+    transport_lock(&t->base);
+    for (; left > 0 && zmq_msg_recv(&frame, t->xpub, ZMQ_DONTWAIT) >= 0; left--)
+        hear(t, &frame, events, self);
+    if (left > 0) {
+        atomic_store(&t->unlooked, false);
+        atomic_store(&t->xpub_readable, false);
     }
-    zmq_msg_close(&frame);
     transport_unlock(&t->base);
+    zmq_msg_close(&frame);
 }
 
 /* Strangers, as the monitor and the gate saw them. A refusal of the gate ends a
@@ -389,6 +436,8 @@ static int await(struct zmq_transport *t, int64_t deadline,
     const bool lent = t->lent;
     if (lent)
         atomic_store(&t->due, deadline);
+    if (t->hears) /* who sends up waits for an answer */
+        transport_zmq_look_at_last(t);
     if (paced > now && paced < deadline)
         deadline = paced;
     atomic_store(&t->rests_until, deadline);
@@ -436,7 +485,7 @@ bool transport_zmq_poll(transport *base, int64_t deadline,
         }
     }
     if (atomic_load(&t->xpub_readable))
-        read_subscriptions(t, events, self);
+        read_publisher(t, events, self);
     transport_zmq_tell_overfull(t, events, self);
     if (monitored)
         tell_refused(t, events, self);
