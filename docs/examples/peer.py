@@ -85,7 +85,11 @@ def on_zap():                           # libzmq asks who may come in
 def on_subscription():
     frame = pub.recv(copy=False)
     begins, topic = frame.bytes[0], frame.bytes[1:]
-    if begins and topic[:1] == b"a":
+    if begins > 1:                      # it is none: one node says something to this one alone
+        for node in nodes:
+            if node.who and b"%d" % node.who[0] == frame.get("User-Id").encode():
+                read(node, frame.bytes)
+    elif begins and topic[:1] == b"a":
         publish(topic, PROOF, JOB, 0, "bin32", proof(ID, LIFE, ENDPOINT, topic[1:-1]))
     elif begins and topic[:3] == b"~H3":
         world, id, life, _ = topic.rsplit(b"/", 3)
@@ -99,7 +103,8 @@ def on_subscription():
         present.pop(topic, None)
 
 def on_message(node):
-    head, *second = node.sub.recv_multipart()
+    read(node, *node.sub.recv_multipart())
+def read(node, head, *second):
     topic, header = head.split(b"\0", 1)
     _, kind, job, id, life, _, _, name, *more = unpack(header)
     data = second[0] if second else more[-1]

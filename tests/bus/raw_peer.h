@@ -9,7 +9,7 @@
 #include "world_fixture.h"
 
 /* It has one XPUB, at which the node will subscribe once it has seen a
- * presence, and one SUB, with which it subscribes at the node. */
+ * presence, and one XSUB, with which it subscribes at the node. */
 struct raw_peer {
     void *zctx, *xpub, *sub;
     char endpoint[LS_ENDPOINT_MAX + 1];
@@ -30,7 +30,7 @@ static inline void raw_open(struct raw_peer *raw, uint32_t id,
         .id = id, .incarnation = 77, .job = "lockstep", .link = 0x4d};
     raw->zctx = zmq_ctx_new();
     raw->xpub = zmq_socket(raw->zctx, ZMQ_XPUB);
-    raw->sub = zmq_socket(raw->zctx, ZMQ_SUB);
+    raw->sub = zmq_socket(raw->zctx, ZMQ_XSUB);
     assert_true(raw->xpub != NULL && raw->sub != NULL);
     for (int i = 0; i < 2; i++) {
         void *socket = i == 0 ? raw->xpub : raw->sub;
@@ -54,16 +54,32 @@ static inline void raw_close(struct raw_peer *raw)
     zmq_ctx_term(raw->zctx);
 }
 
+static inline void raw_say_up(struct raw_peer *raw, const void *frame,
+                              size_t size, bool more)
+{
+    assert_int_equal(zmq_send(raw->sub, frame, size, more ? ZMQ_SNDMORE : 0),
+                     (int)size);
+}
+
+static inline void raw_tell_topic(struct raw_peer *raw, uint8_t begins,
+                                  const void *topic, size_t size)
+{
+    uint8_t frame[2 * WIRE_TOPIC_MAX] = {begins};
+    assert_true(size < sizeof frame);
+    memcpy(frame + 1, topic, size);
+    raw_say_up(raw, frame, size + 1, false);
+}
+
 static inline void raw_subscribe(struct raw_peer *raw, const void *topic,
                                  size_t size)
 {
-    assert_int_equal(zmq_setsockopt(raw->sub, ZMQ_SUBSCRIBE, topic, size), 0);
+    raw_tell_topic(raw, 1, topic, size);
 }
 
 static inline void raw_unsubscribe(struct raw_peer *raw, const void *topic,
                                    size_t size)
 {
-    assert_int_equal(zmq_setsockopt(raw->sub, ZMQ_UNSUBSCRIBE, topic, size), 0);
+    raw_tell_topic(raw, 0, topic, size);
 }
 
 static inline void raw_be_present(struct raw_peer *raw)

@@ -18,8 +18,8 @@ static void name_speaker(const ls_node *node, const struct speaker *by,
         transport_name(node->transport, by->connection, name);
 }
 
-static void refuse(ls_node *node, const struct speaker *by,
-                   enum ls_refusal_kind kind)
+void refuse_speaker(ls_node *node, const struct speaker *by,
+                    enum ls_refusal_kind kind)
 {
     char who[TRANSPORT_NAME_MAX];
     name_speaker(node, by, who);
@@ -99,8 +99,9 @@ static void presence(ls_node *node, const uint8_t *topic, size_t size,
     struct wire_presence p;
     int status = wire_presence_read(topic, size, &p);
     if (status != LS_OK) {
-        refuse(node, by,
-               status == LS_EMISMATCH ? LS_REFUSAL_WORLD : LS_REFUSAL_FORM);
+        refuse_speaker(node, by,
+                       status == LS_EMISMATCH ? LS_REFUSAL_WORLD
+                                              : LS_REFUSAL_FORM);
         return;
     }
     if (subscribed && !is_genuine(node, by, &p))
@@ -110,7 +111,7 @@ static void presence(ls_node *node, const uint8_t *topic, size_t size,
     else
         status = membership_absent(&node->world, by, &p, node->loop.now);
     if (status != LS_OK)
-        refuse(node, by, kind_of(status));
+        refuse_speaker(node, by, kind_of(status));
     ls_cond_broadcast(&node->changed);
 }
 
@@ -123,11 +124,11 @@ static void listening(ls_node *node, const uint8_t *topic, size_t size,
     struct event_entry *entry = NULL;
     enum listening how;
     if (wire_listen_read(topic, size, &listen) != LS_OK) {
-        refuse(node, by, LS_REFUSAL_FORM);
+        refuse_speaker(node, by, LS_REFUSAL_FORM);
         return;
     }
     if (membership_may_listen(&node->world, by, listen.id) != LS_OK) {
-        refuse(node, by, LS_REFUSAL_IDENTITY);
+        refuse_speaker(node, by, LS_REFUSAL_IDENTITY);
         return;
     }
     const size_t length = strlen(listen.event);
@@ -139,7 +140,7 @@ static void listening(ls_node *node, const uint8_t *topic, size_t size,
         status = events_remote(node, entry, &listen, by->connection, subscribed,
                                &how);
     if (status != LS_OK) {
-        refuse(node, by, LS_REFUSAL_FORM);
+        refuse_speaker(node, by, LS_REFUSAL_FORM);
         if (status == LS_ENOMEM) /* it would wait in vain, and nobody know */
             ls_node_interrupt_soon(node, LS_ENOMEM);
         return;
@@ -177,7 +178,7 @@ void subscription_read(ls_node *node, const uint8_t *topic, size_t size,
         break;
     default:
         (void)ls_error(LS_EPROTO, "a subscription of an unknown class");
-        refuse(node, by, LS_REFUSAL_FORM);
+        refuse_speaker(node, by, LS_REFUSAL_FORM);
         break;
     }
 }

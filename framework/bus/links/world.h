@@ -30,6 +30,8 @@ void world_member(const struct member *member, struct ls_member *out);
 void world_allow(ls_node *node);
 
 /* subscriptions.c: what a subscription of a peer says. */
+void refuse_speaker(ls_node *node, const struct speaker *by,
+                    enum ls_refusal_kind kind);
 void subscription_read(ls_node *node, const uint8_t *topic, size_t size,
                        bool subscribed, const struct speaker *by);
 

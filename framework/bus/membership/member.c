@@ -168,6 +168,15 @@ bool member_shows(const struct member *member, uint64_t link)
     return false;
 }
 
+bool member_shows_over(const struct member *member, uint64_t connection)
+{
+    for (size_t i = 0; i < MEMBERSHIP_SHOWINGS; i++)
+        if (member->showings[i].n != 0 &&
+            member->showings[i].connection == connection)
+            return true;
+    return false;
+}
+
 enum member_change member_appears(struct member *member, int64_t now)
 {
     if (member->n_present++ != 0)

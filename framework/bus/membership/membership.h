@@ -142,6 +142,8 @@ struct showing *member_showing(struct member *member, uint64_t link,
                                uint64_t incarnation);
 /* Whether it may be present over a link of this number, in any life. */
 bool member_shows(const struct member *member, uint64_t link);
+/* Whether it is present over this connection, in any life. */
+bool member_shows_over(const struct member *member, uint64_t connection);
 
 /* ---- all of them ------------------------------------------------------- */
 

@@ -22,15 +22,43 @@ int bus_send(ls_node *node, uint32_t to, struct wire_header *header,
     return bus_send_two(node, to, header, NULL, 0, data, size);
 }
 
+/* Topic and header of a message with a payload of so many bytes behind it. */
+static size_t begin_message(uint8_t head[WIRE_HEAD_MAX], uint32_t to,
+                            struct wire_header *header, size_t size)
+{
+    const size_t n = wire_topic_inbox(head, to);
+    header->data = head; /* inside the frame */
+    header->size = size;
+    return n + wire_header_write(head + n, header);
+}
+
+/* Two members need one connection, if what is for the lower id goes up to it:
+ * each message carries what TCP has to say of those that came the other way. */
+static bool goes_up(const ls_node *node, const struct peer *peer)
+{
+    return peer->member.id < node->options.id && peer->member.via == NULL &&
+           peer->link != NULL && bus_is_current(node) &&
+           link_serves(node, peer->link);
+}
+
+int bus_send_alone(ls_node *node, const struct peer *peer,
+                   struct wire_header *header, const void *data, size_t size)
+{
+    uint8_t head[WIRE_HEAD_MAX];
+    const size_t n = begin_message(head, peer->member.id, header, size);
+    if (n + size <= TRANSPORT_UP_MAX && goes_up(node, peer) &&
+        transport_link_send(peer->link->transport, head, n, data, size) ==
+            LS_OK)
+        return LS_OK;
+    return transport_publish(node->transport, head, n, data, size);
+}
+
 int bus_send_two(ls_node *node, uint32_t to, struct wire_header *header,
                  const void *first, size_t first_size, const void *data,
                  size_t size)
 {
     uint8_t head[WIRE_HEAD_MAX + LS_CHANNEL_HEAD_MAX];
-    size_t n = wire_topic_inbox(head, to);
-    header->data = head; /* inside the frame */
-    header->size = first_size + size;
-    n += wire_header_write(head + n, header);
+    const size_t n = begin_message(head, to, header, first_size + size);
     if (first_size != 0)
         memcpy(head + n, first, first_size);
     return transport_publish(node->transport, head, n + first_size, data, size);
@@ -451,6 +479,61 @@ void bus_near(ls_node *node, struct peer *origin, struct message *message)
         bus_drop(node, message);
 }
 
+/* Whether it is of whom it says, who is present over the connection that it
+ * came by. early: that one is no member yet, or any more. */
+static int check_speaker(ls_node *node, const struct speaker *by,
+                         const struct wire_header *header, bool *early,
+                         enum ls_refusal_kind *kind)
+{
+    if (header->job != node->me.job_hash) {
+        *kind = LS_REFUSAL_WORLD;
+        return ls_error(LS_EMISMATCH, "it belongs to another job");
+    }
+    transport_lock(node->transport);
+    const struct peer *peer = world_find(node, header->origin);
+    const bool shown = peer == NULL || by->own ||
+                       member_shows_over(&peer->member, by->connection);
+    *early = peer == NULL || peer->member.incarnation != header->incarnation ||
+             peer->member.state != LS_MEMBER_READY;
+    transport_unlock(node->transport);
+    *kind = LS_REFUSAL_IDENTITY;
+    return shown ? LS_OK
+                 : ls_error(LS_EPROTO,
+                            "it speaks as node %u, which is not present over "
+                            "this connection",
+                            header->origin);
+}
+
+/* Up comes what one member says to this one alone, on a channel. */
+static void on_said(void *self, const uint8_t *frame, size_t size,
+                    const struct speaker *by)
+{
+    ls_node *node = self;
+    struct wire_header header;
+    char topic_class;
+    uint32_t to = 0;
+    bool early = false;
+    int status = wire_header_read(frame, size, &topic_class, &to, &header);
+    if (status == LS_OK &&
+        (topic_class != WIRE_INBOX || to != node->options.id ||
+         header.kind != WIRE_KIND_CHANNEL || header.data == NULL))
+        status = ls_error(LS_EPROTO, "what is for others, or of a kind that "
+                                     "is published, was sent up");
+    enum ls_refusal_kind kind = LS_REFUSAL_FORM;
+    if (status == LS_OK)
+        status = check_speaker(node, by, &header, &early, &kind);
+    if (status != LS_OK) {
+        transport_lock(node->transport);
+        refuse_speaker(node, by, kind);
+        transport_unlock(node->transport);
+    } else if (early) {
+        atomic_fetch_add_explicit(&node->figures.early, 1,
+                                  memory_order_relaxed);
+    } else {
+        channels_message(node, &header, header.data, header.size);
+    }
+}
+
 static struct message *on_take(void *self)
 {
     return bus_take(self);
@@ -490,11 +573,9 @@ static bool is_of_member(void *self, uint64_t connection)
     const ls_node *node = self;
     for (size_t i = 0; i < node->world.n; i++) {
         const struct member *member = node->world.at[i];
-        for (size_t j = 0; j < MEMBERSHIP_SHOWINGS; j++)
-            if (member->state == LS_MEMBER_READY &&
-                member->showings[j].n != 0 &&
-                member->showings[j].connection == connection)
-                return true;
+        if (member->state == LS_MEMBER_READY &&
+            member_shows_over(member, connection))
+            return true;
     }
     return false;
 }
@@ -582,6 +663,7 @@ void bus_turn(ls_node *node, int64_t until)
 {
     static const struct transport_events events = {.subscription =
                                                        on_subscription,
+                                                   .said = on_said,
                                                    .message = on_message,
                                                    .take = on_take,
                                                    .probed = on_probed,

@@ -260,7 +260,11 @@ struct wire_header bus_header(const ls_node *node, enum wire_kind kind);
 /* Publish a control message to one node. Lock held. */
 int bus_send(ls_node *node, uint32_t to, struct wire_header *header,
              const void *data, size_t size);
-/* The same, of two pieces; the first of at most LS_CHANNEL_HEAD_MAX bytes. */
+/* The same to a member, in no order with what is published. */
+int bus_send_alone(ls_node *node, const struct peer *peer,
+                   struct wire_header *header, const void *data, size_t size);
+/* The same as bus_send(), of two pieces; the first of at most
+ * LS_CHANNEL_HEAD_MAX bytes. */
 int bus_send_two(ls_node *node, uint32_t to, struct wire_header *header,
                  const void *first, size_t first_size, const void *data,
                  size_t size);

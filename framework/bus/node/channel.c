@@ -595,16 +595,21 @@ int ls_channel_send_near(ls_channel *channel, uint32_t to, const void *data,
                          size_t size)
 {
     ls_node *node = channel->node;
-    const int status = check_send(node, channel->name, size);
+    int status = check_send(node, channel->name, size);
     if (status != LS_OK)
         return status;
     transport_lock(node->transport);
     struct peer *peer = world_find(node, to);
-    const bool sent =
-        peer != NULL && member_is_here(&peer->member) &&
-        lines_send(node, peer, channel->name, channel->name_size, data, size);
+    const bool there = peer != NULL && member_is_here(&peer->member);
+    if (there && !lines_send(node, peer, channel->name, channel->name_size,
+                             data, size)) {
+        struct wire_header header = bus_header(node, WIRE_KIND_CHANNEL);
+        header.name = channel->name;
+        header.name_size = channel->name_size;
+        status = bus_send_alone(node, peer, &header, data, size);
+    }
     transport_unlock(node->transport);
-    return sent ? LS_OK : ls_channel_send(channel, to, data, size);
+    return there ? status : not_there(channel->name, to);
 }
 
 bool ls_channel_is_near(const ls_channel *channel)

@@ -97,11 +97,12 @@ LS_MUST_USE LS_API int ls_channel_send_two(ls_channel *channel, uint32_t to,
                                            const void *data, size_t size);
 
 /* As ls_channel_send(), for who is in ls_channel_listen() there: through shared
- * memory, if both nodes are on one host (docs/shared-memory.md#lines), else as
- * ls_channel_send(), after which they may come to share some. Whoever does not
- * listen gets it when it next does, unless eight others follow before that: a
- * protocol repeats what matters, by ls_channel_send(). No order with messages
- * that are sent otherwise. Errors: as ls_channel_send(). */
+ * memory, if both nodes are on one host (docs/shared-memory.md#lines), after
+ * which whoever does not listen gets it when it next does, unless eight others
+ * follow before that; else over a connection, which may be the one that is
+ * least work (docs/wire-format.md#what-goes-up). A protocol repeats what
+ * matters, by ls_channel_send(). No order with messages that are sent
+ * otherwise. Errors: as ls_channel_send(). */
 LS_MUST_USE LS_API int ls_channel_send_near(ls_channel *channel, uint32_t to,
                                             const void *data, size_t size);
 /* Whether any member may send to this node so. */
