@@ -105,11 +105,26 @@ struct fixed_reader {
     bool bad;
 };
 
-/* size: at most 8. */
+/* In one expression, which compilers take for a load. */
+static inline uint32_t fixed_get_u32(const unsigned char *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 |
+           (uint32_t)at[2] << 8 | at[3];
+}
+
+static inline uint64_t fixed_get_u64(const unsigned char *at)
+{
+    return (uint64_t)at[0] << 56 | (uint64_t)at[1] << 48 |
+           (uint64_t)at[2] << 40 | (uint64_t)at[3] << 32 |
+           (uint64_t)at[4] << 24 | (uint64_t)at[5] << 16 |
+           (uint64_t)at[6] << 8 | at[7];
+}
+
+/* size: at most 9. */
 static inline const unsigned char *fixed_take(struct fixed_reader *in,
                                               size_t size)
 {
-    static const unsigned char zeroes[8];
+    static const unsigned char zeroes[9];
     if (in->bad || (size_t)(in->end - in->at) < size) {
         in->bad = true;
         return zeroes;
@@ -126,15 +141,12 @@ static inline uint32_t fixed_take_byte(struct fixed_reader *in)
 
 static inline uint32_t fixed_take_u32(struct fixed_reader *in)
 {
-    const unsigned char *at = fixed_take(in, 4);
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 |
-           (uint32_t)at[2] << 8 | at[3];
+    return fixed_get_u32(fixed_take(in, 4));
 }
 
 static inline uint64_t fixed_take_u64(struct fixed_reader *in)
 {
-    const uint64_t high = fixed_take_u32(in);
-    return high << 32 | fixed_take_u32(in);
+    return fixed_get_u64(fixed_take(in, 8));
 }
 
 static inline void fixed_expect(struct fixed_reader *in, uint32_t form)
@@ -145,14 +157,16 @@ static inline void fixed_expect(struct fixed_reader *in, uint32_t form)
 
 static inline uint32_t fixed_read_u32(struct fixed_reader *in)
 {
-    fixed_expect(in, FORM_UINT32);
-    return fixed_take_u32(in);
+    const unsigned char *at = fixed_take(in, 5);
+    in->bad = in->bad || at[0] != FORM_UINT32;
+    return in->bad ? 0 : fixed_get_u32(at + 1);
 }
 
 static inline uint64_t fixed_read_u64(struct fixed_reader *in)
 {
-    fixed_expect(in, FORM_UINT64);
-    return fixed_take_u64(in);
+    const unsigned char *at = fixed_take(in, 9);
+    in->bad = in->bad || at[0] != FORM_UINT64;
+    return in->bad ? 0 : fixed_get_u64(at + 1);
 }
 
 /* Bytes that lie within the message, at most `most`; else none, and it is bad.

@@ -479,29 +479,36 @@ void bus_near(ls_node *node, struct peer *origin, struct message *message)
         bus_drop(node, message);
 }
 
-/* Whether it is of whom it says, who is present over the connection that it
- * came by. early: that one is no member yet, or any more. */
-static int check_speaker(ls_node *node, const struct speaker *by,
-                         const struct wire_header *header, bool *early,
-                         enum ls_refusal_kind *kind)
+static bool is_somebodys(const ls_node *node, uint64_t connection, bool ready)
 {
-    if (header->job != node->me.job_hash) {
-        *kind = LS_REFUSAL_WORLD;
-        return ls_error(LS_EMISMATCH, "it belongs to another job");
+    for (size_t i = 0; i < node->world.n; i++) {
+        const struct member *member = node->world.at[i];
+        if ((member->state == LS_MEMBER_READY || !ready) &&
+            member_shows_over(member, connection))
+            return true;
     }
-    transport_lock(node->transport);
-    const struct peer *peer = world_find(node, header->origin);
-    const bool shown = peer == NULL || by->own ||
-                       member_shows_over(&peer->member, by->connection);
-    *early = peer == NULL || peer->member.incarnation != header->incarnation ||
-             peer->member.state != LS_MEMBER_READY;
-    transport_unlock(node->transport);
-    *kind = LS_REFUSAL_IDENTITY;
-    return shown ? LS_OK
-                 : ls_error(LS_EPROTO,
-                            "it speaks as node %u, which is not present over "
-                            "this connection",
-                            header->origin);
+    return false;
+}
+
+/* Whom it is of, if that one is present over the connection that it came by.
+ * early: it is not, or is no member yet, or any more: what waited for a new
+ * connection comes before the presence. Errors: LS_EMISMATCH; LS_EPROTO. */
+static int check_speaker(const ls_node *node, const struct speaker *by,
+                         const struct wire_header *header, bool *early)
+{
+    const struct peer *origin = world_find(node, header->origin);
+    const bool shown =
+        origin != NULL &&
+        (by->own || member_shows_over(&origin->member, by->connection));
+    *early = !shown || origin->member.state != LS_MEMBER_READY ||
+             origin->member.incarnation != header->incarnation;
+    if (header->job != node->me.job_hash)
+        return ls_error(LS_EMISMATCH, "it belongs to another job");
+    if (shown || (by->proved ? by->id == header->origin
+                             : !is_somebodys(node, by->connection, false)))
+        return LS_OK;
+    return ls_error(LS_EPROTO, "it speaks as node %u, and is another",
+                    header->origin);
 }
 
 /* Up comes what one member says to this one alone, on a channel. */
@@ -512,25 +519,29 @@ static void on_said(void *self, const uint8_t *frame, size_t size,
     struct wire_header header;
     char topic_class;
     uint32_t to = 0;
-    bool early = false;
     int status = wire_header_read(frame, size, &topic_class, &to, &header);
     if (status == LS_OK &&
         (topic_class != WIRE_INBOX || to != node->options.id ||
          header.kind != WIRE_KIND_CHANNEL || header.data == NULL))
         status = ls_error(LS_EPROTO, "what is for others, or of a kind that "
                                      "is published, was sent up");
-    enum ls_refusal_kind kind = LS_REFUSAL_FORM;
-    if (status == LS_OK)
-        status = check_speaker(node, by, &header, &early, &kind);
     if (status != LS_OK) {
-        transport_lock(node->transport);
-        refuse_speaker(node, by, kind);
-        transport_unlock(node->transport);
+        refuse_speaker(node, by, LS_REFUSAL_FORM);
+        return;
+    }
+    bool early;
+    status = check_speaker(node, by, &header, &early);
+    if (status != LS_OK) {
+        refuse_speaker(node, by,
+                       status == LS_EPROTO ? LS_REFUSAL_IDENTITY
+                                           : LS_REFUSAL_WORLD);
     } else if (early) {
         atomic_fetch_add_explicit(&node->figures.early, 1,
                                   memory_order_relaxed);
     } else {
+        transport_unlock(node->transport);
         channels_message(node, &header, header.data, header.size);
+        transport_lock(node->transport);
     }
 }
 
@@ -570,14 +581,7 @@ static void on_subscription(void *self, const uint8_t *topic, size_t size,
 /* Whether a connection is that of a member, whose windows bound what waits. */
 static bool is_of_member(void *self, uint64_t connection)
 {
-    const ls_node *node = self;
-    for (size_t i = 0; i < node->world.n; i++) {
-        const struct member *member = node->world.at[i];
-        if (member->state == LS_MEMBER_READY &&
-            member_shows_over(member, connection))
-            return true;
-    }
-    return false;
+    return is_somebodys(self, connection, true);
 }
 
 static void on_cut(void *self, const char *name)

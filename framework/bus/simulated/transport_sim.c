@@ -211,7 +211,6 @@ void sim_transport_message(struct sim_transport *t, struct packet *packet)
         packet_lose(t->host->network, packet);
 }
 
-/* Lock not held. */
 static void tell_message(struct sim_transport *t, const struct notice *notice,
                          const struct transport_events *events, void *self)
 {
@@ -229,9 +228,7 @@ static void read_notices(struct sim_transport *t,
     while (t->notices != NULL) {
         struct notice *notice = take_notice(t);
         if (notice->packet != NULL) {
-            transport_unlock(&t->base);
             tell_message(t, notice, events, self);
-            transport_lock(&t->base);
         } else {
             events->subscription(self, notice->topic->bytes,
                                  notice->topic->size, notice->subscribed,

@@ -55,7 +55,8 @@ struct transport_events {
     void (*subscription)(void *self, const uint8_t *topic, size_t size,
                          bool subscribed, const struct speaker *by);
     /* Somebody who has a link to this node sent this up. frame: borrow, in the
-     * call. Lock not held. NULL: not interested. */
+     * call. Called with the lock held, which may be let go of meanwhile. NULL:
+     * not interested. */
     void (*said)(void *self, const uint8_t *frame, size_t size,
                  const struct speaker *by);
     /* A message came over a link; the message is moved. */

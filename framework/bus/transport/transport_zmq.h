@@ -22,7 +22,9 @@ struct zmq_inbound {
     struct zmq_topic **topics; /* in force: a table of n_buckets; own */
     size_t n_buckets, n_topics;
     size_t topic_bytes; /* of them */
-    int unsent;         /* bytes that its host has not taken, when looked at */
+    uint64_t backlog;   /* the last in which it was counted; how often: */
+    unsigned n_said;
+    int unsent; /* bytes that its host has not taken, when looked at */
     int64_t unsent_since;
     char name[TRANSPORT_NAME_MAX];
 };
@@ -84,8 +86,11 @@ struct zmq_transport {
     uint64_t topic_seed; /* so that nobody can fill one bucket */
     struct zmq_inbound *inbounds;
     size_t n_inbounds, inbound_capacity;
-    /* bus thread: those that took too much, and the last of them */
+    uint64_t backlog; /* how often there was nothing left to read */
+    unsigned n_said;  /* messages that were sent up since then */
+    /* bus thread: those that took too much, the last of them, and of what */
     char overfull[TRANSPORT_NAME_MAX];
+    const char *overfull_of; /* static */
     uint64_t n_overfull;
     size_t allowed;        /* bytes that may be held */
     int64_t at_mark_since; /* somebody missed what lay beyond the mark; 0 */
@@ -174,6 +179,11 @@ int64_t transport_zmq_look(transport *t, int64_t now,
                            bool (*exempt)(void *self, uint64_t connection),
                            void (*cut)(void *self, const char *name),
                            void *self);
+/* This connection has sent a message up. libzmq keeps what was not read yet, so
+ * who goes on while others' and its own wait is cut off. */
+void transport_zmq_count_said(struct zmq_transport *t, uint64_t connection);
+/* There is nothing left to read. */
+void transport_zmq_none_left(struct zmq_transport *t);
 /* All of them are forgotten. */
 void transport_zmq_inbounds_free(struct zmq_transport *t);
 /* The connection with this descriptor has ended: whether it ever subscribed. */
@@ -182,7 +192,7 @@ bool transport_zmq_inbound_ended(struct zmq_transport *t, int fd);
 void transport_zmq_inbound_early(struct zmq_transport *t, int fd);
 /* Another connection has this descriptor now. */
 void transport_zmq_inbound_reused(struct zmq_transport *t, int fd);
-/* Tell of those that subscribed to too much. Lock not held. */
+/* Tell of those that said too much. Lock not held. */
 void transport_zmq_tell_overfull(struct zmq_transport *t,
                                  const struct transport_events *events,
                                  void *self);

@@ -36,6 +36,12 @@
 /* Topics that one connection may subscribe to at a time: all event names that
  * peers may make known, and as much again. */
 #define TOPIC_BYTES_MAX (2u << 20)
+#define TOPICS_TOO_MANY "subscribed to more than 2 MiB of topics"
+/* Messages that one may send up while there was always one left to read: they
+ * wait where nothing bounds them. Fewer than the last are not looked at. */
+#define SAID_MAX      8192u
+#define SAID_TOO_MANY "sent up messages faster than they could be read"
+#define SAID_FEW      1024u
 
 static uint64_t cookie_of(int fd)
 {
@@ -301,6 +307,35 @@ static bool read_user(const char *user, struct speaker *by)
     return *end == '\0';
 }
 
+static void cut_off(struct zmq_transport *t, struct zmq_inbound *in,
+                    const char *of)
+{
+    memcpy(t->overfull, in->name, sizeof t->overfull);
+    t->overfull_of = of;
+    t->n_overfull++;
+    cut(in);
+}
+
+void transport_zmq_count_said(struct zmq_transport *t, uint64_t connection)
+{
+    struct zmq_inbound *in =
+        ++t->n_said > SAID_FEW ? find(t, connection) : NULL;
+    if (in == NULL)
+        return;
+    if (in->backlog != t->backlog) {
+        in->backlog = t->backlog;
+        in->n_said = 0;
+    }
+    if (++in->n_said == SAID_MAX && in->cookie != 0)
+        cut_off(t, in, SAID_TOO_MANY);
+}
+
+void transport_zmq_none_left(struct zmq_transport *t)
+{
+    t->n_said = 0;
+    t->backlog++;
+}
+
 /* The frame is a byte, which says whether it subscribes, and a topic. */
 static void note_topic(struct zmq_transport *t, struct zmq_inbound *in,
                        zmq_msg_t *frame)
@@ -313,9 +348,7 @@ static void note_topic(struct zmq_transport *t, struct zmq_inbound *in,
         unsubscribes(t, in, bytes + 1, size);
     if (in->topic_bytes <= TOPIC_BYTES_MAX || in->cookie == 0)
         return;
-    memcpy(t->overfull, in->name, sizeof t->overfull);
-    t->n_overfull++;
-    cut(in);
+    cut_off(t, in, TOPICS_TOO_MANY);
 }
 
 struct speaker transport_zmq_speaker(const struct zmq_transport *t,
@@ -349,9 +382,7 @@ void transport_zmq_tell_overfull(struct zmq_transport *t,
     char why[96];
     if (t->n_overfull == 0)
         return;
-    snprintf(why, sizeof why,
-             "it subscribed to more than %u bytes of topics, and was cut off",
-             TOPIC_BYTES_MAX);
+    snprintf(why, sizeof why, "it %s, and was cut off", t->overfull_of);
     events->refused(self, &(struct transport_refusal){.too_much = true,
                                                       .who = t->overfull,
                                                       .why = why,

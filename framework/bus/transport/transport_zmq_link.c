@@ -328,7 +328,7 @@ static void read_link(struct zmq_transport *t, struct zmq_link *link,
     make_dirty(link);
 }
 
-/* Lock held, but not while it is told what was sent up. */
+/* Lock held. */
 static void hear(struct zmq_transport *t, zmq_msg_t *frame,
                  const struct transport_events *events, void *self)
 {
@@ -338,9 +338,8 @@ static void hear(struct zmq_transport *t, zmq_msg_t *frame,
     if (size != 0 && data[0] > 1) {
         const struct speaker by = transport_zmq_speaker(t, frame);
         t->hears = true;
-        transport_unlock(&t->base);
+        transport_zmq_count_said(t, by.connection);
         transport_said(events, self, data, size, &by);
-        transport_lock(&t->base);
     } else if (size > 1) {
         const struct speaker by = transport_zmq_subscriber(t, frame);
         events->subscription(self, data + 1, size - 1, data[0] == 1, &by);
@@ -357,6 +356,7 @@ static void read_publisher(struct zmq_transport *t,
     for (; left > 0 && zmq_msg_recv(&frame, t->xpub, ZMQ_DONTWAIT) >= 0; left--)
         hear(t, &frame, events, self);
     if (left > 0) {
+        transport_zmq_none_left(t);
         atomic_store(&t->unlooked, false);
         atomic_store(&t->xpub_readable, false);
     }

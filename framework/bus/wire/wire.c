@@ -173,8 +173,7 @@ static bool get_raw32(struct wire_cursor *c, uint8_t form, uint32_t *out)
 {
     if (c->end - c->at < 5 || c->at[0] != form)
         return false;
-    *out = (uint32_t)c->at[1] << 24 | (uint32_t)c->at[2] << 16 |
-           (uint32_t)c->at[3] << 8 | c->at[4];
+    *out = fixed_get_u32(c->at + 1);
     c->at += 5;
     return true;
 }
@@ -183,10 +182,7 @@ static bool get_u64(struct wire_cursor *c, uint64_t *out)
 {
     if (c->end - c->at < 9 || c->at[0] != FORM_UINT64)
         return false;
-    uint64_t value = 0;
-    for (int i = 1; i <= 8; i++)
-        value = value << 8 | c->at[i];
-    *out = value;
+    *out = fixed_get_u64(c->at + 1);
     c->at += 9;
     return true;
 }
