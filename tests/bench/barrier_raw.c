@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 #include <zmq.h>
 
 #include "lockstep/status.h"
@@ -12,23 +10,18 @@
 
 #define BODY_BYTES   48 /* about what the barrier's messages carry */
 #define NAME_MAX_RAW 16
-#define READY_MAX    16
-#define ADDRESS_MAX  128
 
-/* What a SUB asks for: the first byte of a body. */
-static const char one_by_one = 'o', in_mesh = 'm';
+/* The first byte of a body, which an XSUB asks for; none that begins a
+ * subscription. */
+static const char topic = 'x';
 
 struct raw {
     unsigned n;
     int leads;
     void *zctx;
-    void *router;           /* the leader's, else DEALER */
-    void *pull;             /* the leader's, else PUSH */
-    void *pub;              /* the leader's, else SUB */
-    void *own;              /* a member's XPUB in the mesh */
-    void *heard[READY_MAX]; /* SUB: the leader's for each member, or one */
-    unsigned n_heard;
-    int epoll;                   /* of those */
+    void *router;                /* the leader's, else DEALER */
+    void *pull;                  /* the leader's, else PUSH */
+    void *pub;                   /* the leader's XPUB, else XSUB */
     char (*names)[NAME_MAX_RAW]; /* own; of the members, as ROUTER says */
     size_t *name_sizes;          /* own */
 };
@@ -61,13 +54,12 @@ static struct raw *create(unsigned n, int leads)
     raw->zctx = zmq_ctx_new();
     raw->router = make_socket(raw, leads ? ZMQ_ROUTER : ZMQ_DEALER);
     raw->pull = make_socket(raw, leads ? ZMQ_PULL : ZMQ_PUSH);
-    raw->pub = make_socket(raw, leads ? ZMQ_XPUB : ZMQ_SUB);
+    raw->pub = make_socket(raw, leads ? ZMQ_XPUB : ZMQ_XSUB);
     /* Or it says nothing of the second who wants the same. */
     const int one = 1;
     if (leads)
         must(zmq_setsockopt(raw->pub, ZMQ_XPUB_VERBOSE, &one, sizeof one),
              "verbose");
-    must(raw->epoll = epoll_create1(0), "epoll");
     raw->names = calloc(n, sizeof *raw->names);
     raw->name_sizes = calloc(n, sizeof *raw->name_sizes);
     if (raw->names == NULL || raw->name_sizes == NULL)
@@ -97,57 +89,15 @@ struct raw *raw_lead(unsigned n, const char *bind, char (*endpoints)[128])
     return raw;
 }
 
-/* A SUB of the mesh. */
-static void hear(struct raw *raw, const char *endpoint)
-{
-    void *socket = make_socket(raw, ZMQ_SUB);
-    must(zmq_setsockopt(socket, ZMQ_SUBSCRIBE, &in_mesh, 1), "subscribe");
-    must(zmq_connect(socket, endpoint), "connect");
-    struct epoll_event event = {.events = EPOLLIN, .data.ptr = socket};
-    int fd;
-    size_t size = sizeof fd;
-    must(zmq_getsockopt(socket, ZMQ_FD, &fd, &size), "fd");
-    must(epoll_ctl(raw->epoll, EPOLL_CTL_ADD, fd, &event), "epoll");
-    raw->heard[raw->n_heard++] = socket;
-}
-
 struct raw *raw_join(unsigned n, char (*endpoints)[128])
 {
     struct raw *raw = create(n, 0);
-    const int ipc = strncmp(endpoints[2], "ipc:", 4) == 0;
-    char endpoint[ADDRESS_MAX];
-    must(zmq_setsockopt(raw->pub, ZMQ_SUBSCRIBE, &one_by_one, 1), "subscribe");
+    const char subscribe[] = {1, topic};
+    must(zmq_send(raw->pub, subscribe, sizeof subscribe, 0), "subscribe");
     must(zmq_connect(raw->router, endpoints[0]), "connect");
     must(zmq_connect(raw->pull, endpoints[1]), "connect");
     must(zmq_connect(raw->pub, endpoints[2]), "connect");
-    hear(raw, endpoints[2]);
-    raw->own = make_socket(raw, ZMQ_XPUB);
-    bind_socket(raw->own, ipc ? endpoints[2] : "tcp://127.0.0.1:*",
-                (unsigned)getpid(), endpoint);
-    must(zmq_send(raw->pull, endpoint, sizeof endpoint, 0), "send");
     return raw;
-}
-
-/* Returns whether there was something. */
-static int try_receive(void *socket)
-{
-    char body[BODY_BYTES];
-    const int size = zmq_recv(socket, body, sizeof body, ZMQ_DONTWAIT);
-    if (size < 0 && zmq_errno() != EAGAIN)
-        must(size, "recv");
-    return size >= 0;
-}
-
-/* Until so many have come, of any socket of the mesh. */
-static void receive_any(struct raw *raw, unsigned n)
-{
-    struct epoll_event ready[READY_MAX];
-    while (n > 0) {
-        const int n_ready = epoll_wait(raw->epoll, ready, READY_MAX, -1);
-        for (int i = 0; i < n_ready; i++)
-            while (try_receive(ready[i].data.ptr))
-                n--;
-    }
 }
 
 static void receive(void *socket)
@@ -156,7 +106,7 @@ static void receive(void *socket)
     must(zmq_recv(socket, body, sizeof body, 0), "recv");
 }
 
-static void send_body(void *socket, char topic)
+static void send_body(void *socket)
 {
     const char body[BODY_BYTES] = {topic};
     must(zmq_send(socket, body, sizeof body, 0), "send");
@@ -165,10 +115,6 @@ static void send_body(void *socket, char topic)
 /* Hear from all members. */
 static void gather(struct raw *raw, enum raw_kind kind)
 {
-    if (kind == RAW_MESH) {
-        receive_any(raw, raw->n - 1);
-        return;
-    }
     for (unsigned i = 0; i + 1 < raw->n; i++) {
         if (kind == RAW_ROUTER) {
             const int size =
@@ -177,7 +123,7 @@ static void gather(struct raw *raw, enum raw_kind kind)
             raw->name_sizes[i] = (size_t)size;
             receive(raw->router);
         } else {
-            receive(raw->pull);
+            receive(kind == RAW_PUB ? raw->pull : raw->pub);
         }
     }
 }
@@ -186,14 +132,14 @@ static void gather(struct raw *raw, enum raw_kind kind)
 static void spread(struct raw *raw, enum raw_kind kind)
 {
     if (kind != RAW_ROUTER) {
-        send_body(raw->pub, kind == RAW_MESH ? in_mesh : one_by_one);
+        send_body(raw->pub);
         return;
     }
     for (unsigned i = 0; i + 1 < raw->n; i++) {
         must(zmq_send(raw->router, raw->names[i], raw->name_sizes[i],
                       ZMQ_SNDMORE),
              "send");
-        send_body(raw->router, one_by_one);
+        send_body(raw->router);
     }
 }
 
@@ -205,27 +151,16 @@ static void lead_round(struct raw *raw, enum raw_kind kind)
 
 static void follow_round(struct raw *raw, enum raw_kind kind)
 {
-    if (kind == RAW_MESH) {
-        send_body(raw->own, in_mesh);
-        receive_any(raw, 1);
-    } else {
-        send_body(kind == RAW_ROUTER ? raw->router : raw->pull, one_by_one);
-        receive(kind == RAW_ROUTER ? raw->router : raw->pub);
-    }
+    void *const up[] = {
+        [RAW_ROUTER] = raw->router, [RAW_PUB] = raw->pull, [RAW_UP] = raw->pub};
+    send_body(up[kind]);
+    receive(kind == RAW_ROUTER ? raw->router : raw->pub);
 }
 
+/* PUB drops what nobody has subscribed to yet. */
 void raw_meet(struct raw *raw)
 {
-    char endpoint[ADDRESS_MAX];
-    if (!raw->leads) {
-        receive(raw->own); /* somebody listens: PUB drops what nobody hears */
-        return;
-    }
-    for (unsigned i = 0; i + 1 < raw->n; i++) {
-        must(zmq_recv(raw->pull, endpoint, sizeof endpoint, 0), "recv");
-        hear(raw, endpoint);
-    }
-    for (unsigned i = 0; i < 2 * (raw->n - 1); i++)
+    for (unsigned i = 0; raw->leads && i + 1 < raw->n; i++)
         receive(raw->pub);
 }
 
@@ -240,11 +175,6 @@ void raw_wait(struct raw *raw, enum raw_kind kind)
 
 void raw_close(struct raw *raw)
 {
-    for (unsigned i = 0; i < raw->n_heard; i++)
-        (void)zmq_close(raw->heard[i]);
-    if (raw->own != NULL)
-        (void)zmq_close(raw->own);
-    (void)close(raw->epoll);
     (void)zmq_close(raw->router);
     (void)zmq_close(raw->pull);
     (void)zmq_close(raw->pub);

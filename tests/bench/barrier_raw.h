@@ -8,7 +8,7 @@
 enum raw_kind {
     RAW_ROUTER, /* ROUTER and DEALER: the leader sends to each */
     RAW_PUB,    /* PUSH to the leader, PUB from it: sends once */
-    RAW_MESH    /* PUB from each, and a SUB for each that the leader hears */
+    RAW_UP /* XSUB to the leader and PUB from it, which are one connection */
 };
 
 struct raw;

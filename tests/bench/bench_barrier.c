@@ -19,7 +19,7 @@
 #define N_KINDS     (N_NODES + N_RAW)
 
 static const char *const kinds[N_KINDS] = {"shared memory", "messages",
-                                           "raw router", "raw pub", "raw mesh"};
+                                           "raw router", "raw pub", "raw up"};
 
 /* --- in a member's process ---------------------------------------------- */
 
