@@ -61,9 +61,9 @@ static void on_timer(void *self, int64_t now)
 static void tune(struct ls_node_options *options, size_t index)
 {
     (void)index;
-    options->silence_ms = 60000; /* raw peers do not keep beating */
-    options->linger_ms = 100;    /* and do not close when told farewell */
-    options->heartbeat_ms = 50;
+    options->silence_ms = 60000;   /* raw peers do not keep beating */
+    options->linger_ms = 100;      /* and do not close when told farewell */
+    options->heartbeat_ms = 20000; /* nor does a link serve them less soon */
     options->world_max = 3;
     options->insecure = true; /* they cannot prove who they are */
 }
