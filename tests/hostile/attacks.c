@@ -675,3 +675,25 @@ void attack_squat(struct siege *siege)
     squat_and_dial(siege, squatter);
     case_end(siege);
 }
+
+#define N_SAID 10
+
+void attack_up(struct siege *siege)
+{
+    uint8_t frame[WIRE_HEAD_MAX + 8];
+    struct process *node = &siege->nodes[0];
+    case_begin(siege, "a barrier's message that is sent up as another");
+    struct foe *foe = foe_open(siege, FOE_MEMBER, node);
+    if (foe_join(foe)) {
+        struct wire_header header = foe_header(foe, WIRE_KIND_CHANNEL);
+        header.origin = siege->nodes[1].id;
+        header.incarnation = siege->nodes[1].incarnation;
+        header.name = "ls.barrier.step";
+        header.name_size = strlen(header.name);
+        const size_t size = foe_frame(foe, frame, NULL, &header, "12345678", 8);
+        for (int i = 0; i < N_SAID; i++)
+            foe_send_up(foe, frame, size);
+        case_refused(siege, node, "identity", N_SAID, "speaks as node 2");
+    }
+    case_end(siege);
+}

@@ -21,6 +21,7 @@ void attack_old_life(struct siege *siege);
 void attack_addresses(struct siege *siege);
 void attack_address_of_two(struct siege *siege);
 void attack_squat(struct siege *siege);
+void attack_up(struct siege *siege);
 /* mutants.c */
 void attack_mutants(struct siege *siege);
 

@@ -417,6 +417,11 @@ size_t foe_frame(const struct foe *foe, uint8_t *out, const char *event,
     return n + size;
 }
 
+void foe_send_up(struct foe *foe, const void *frame, size_t size)
+{
+    (void)zmq_send(foe->sub, frame, size, 0);
+}
+
 bool foe_send(struct foe *foe, const void *frame, size_t size)
 {
     return zmq_send(foe->xpub, frame, size, 0) == (int)size;

@@ -84,6 +84,8 @@ size_t foe_frame(const struct foe *foe, uint8_t *out, const char *event,
                  struct wire_header *header, const void *data, size_t size);
 /* Returns false when nobody takes it within 100 ms. */
 bool foe_send(struct foe *foe, const void *frame, size_t size);
+/* Up the connection at which it subscribes. */
+void foe_send_up(struct foe *foe, const void *frame, size_t size);
 bool foe_say(struct foe *foe, const char *event, struct wire_header *header,
              const void *data, size_t size);
 /* What it lists; `as` NULL: its node, ready. */

@@ -21,7 +21,7 @@ static void (*const attacks[])(struct siege *siege) = {
     attack_verdict,   attack_window,       attack_deaf,
     attack_topics,    attack_finish,       attack_figures,
     attack_old_life,  attack_addresses,    attack_address_of_two,
-    attack_squat,     attack_mutants,
+    attack_squat,     attack_up,           attack_mutants,
 };
 
 /* Reliable events and values, both of one name, went on all the while. */

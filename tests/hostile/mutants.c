@@ -200,7 +200,10 @@ static void frames(struct siege *siege)
         for (uint32_t j = 0; j < OF_ONE_LIFE; j++) {
             size_t size = honest(foe, j > OF_ONE_LIFE * 9 / 10, frame);
             size = mutate(siege, frame, size, draw(siege, 4) == 0 ? 0 : 3);
-            (void)foe_send(foe, frame, size);
+            if (j % 4 == 0 && size <= WIRE_TOPIC_MAX)
+                foe_send_up(foe, frame, size);
+            else
+                (void)foe_send(foe, frame, size);
             if (j % 64 == 0)
                 foes_pump(siege);
         }
