@@ -8,8 +8,8 @@
  *   and wakes the bus thread when there is something to read.
  *   That look is a system call, so of publishes close together only some make
  *   it; for the others the bus thread looks a little later (`unlooked`).
- * - An XSUB differs from a SUB in that it can send to its publisher, and that
- * it does not filter (docs/decisions/0032-up.md).
+ * - An XSUB can send to its publisher, and does not filter:
+ *   docs/decisions/0032-up.md.
  * - No ZMTP heartbeats: with a full receive queue they abort the process on
  *   this version (libzmq issues 3937, 4767).
  * - The marks lie above what the bus has under way to any peer, so who is a
