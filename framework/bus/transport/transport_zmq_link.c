@@ -346,20 +346,19 @@ static void hear(struct zmq_transport *t, zmq_msg_t *frame,
     }
 }
 
+/* All of it, before the monitor is read: what a connection that has ended said
+ * would be taken for another's, which has its descriptor by now. */
 static void read_publisher(struct zmq_transport *t,
                            const struct transport_events *events, void *self)
 {
-    unsigned left = READ_BUDGET;
     zmq_msg_t frame;
     zmq_msg_init(&frame);
     transport_lock(&t->base);
-    for (; left > 0 && zmq_msg_recv(&frame, t->xpub, ZMQ_DONTWAIT) >= 0; left--)
+    while (zmq_msg_recv(&frame, t->xpub, ZMQ_DONTWAIT) >= 0)
         hear(t, &frame, events, self);
-    if (left > 0) {
-        transport_zmq_none_left(t);
-        atomic_store(&t->unlooked, false);
-        atomic_store(&t->xpub_readable, false);
-    }
+    transport_zmq_none_left(t);
+    atomic_store(&t->unlooked, false);
+    atomic_store(&t->xpub_readable, false);
     transport_unlock(&t->base);
     zmq_msg_close(&frame);
 }
