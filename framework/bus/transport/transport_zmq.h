@@ -88,6 +88,7 @@ struct zmq_transport {
     size_t n_inbounds, inbound_capacity;
     uint64_t backlog; /* how often there was nothing left to read */
     unsigned n_said;  /* messages that were sent up since then */
+    bool floods;      /* one was cut off for those, which is yet to be told */
     /* bus thread: those that took too much, the last of them, and of what */
     char overfull[TRANSPORT_NAME_MAX];
     const char *overfull_of; /* static */

@@ -328,6 +328,7 @@ void transport_zmq_count_said(struct zmq_transport *t, uint64_t connection)
     }
     if (++in->n_said == SAID_MAX && in->cookie != 0)
         cut_off(t, in, SAID_TOO_MANY);
+    t->floods = t->n_overfull != 0;
 }
 
 void transport_zmq_none_left(struct zmq_transport *t)

@@ -354,11 +354,14 @@ static void read_publisher(struct zmq_transport *t,
     zmq_msg_t frame;
     zmq_msg_init(&frame);
     transport_lock(&t->base);
-    while (zmq_msg_recv(&frame, t->xpub, ZMQ_DONTWAIT) >= 0)
+    t->floods = false;
+    while (!t->floods && zmq_msg_recv(&frame, t->xpub, ZMQ_DONTWAIT) >= 0)
         hear(t, &frame, events, self);
-    transport_zmq_none_left(t);
-    atomic_store(&t->unlooked, false);
-    atomic_store(&t->xpub_readable, false);
+    if (!t->floods) {
+        transport_zmq_none_left(t);
+        atomic_store(&t->unlooked, false);
+        atomic_store(&t->xpub_readable, false);
+    }
     transport_unlock(&t->base);
     zmq_msg_close(&frame);
 }
