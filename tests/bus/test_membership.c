@@ -343,6 +343,21 @@ TEST(who_listens_says_it_for_itself)
     end(leaf);
 }
 
+TEST(who_sends_up_says_it_for_itself)
+{
+    struct machine *a = machine();
+    struct speaker two = proved(2), open = {.spoken = true, .connection = 77};
+    assert_ok(membership_may_send_up(&a->m, &two, 2, false));
+    assert_fails(membership_may_send_up(&a->m, &two, 3, false), LS_EPROTO);
+    assert_ok(membership_may_send_up(&a->m, &two, 3, true)); /* its leaf */
+    assert_ok(present(a, 2, FIRST));
+    assert_ok(
+        membership_may_send_up(&a->m, &open, 3, false)); /* not yet here */
+    open.connection = of(a, 2)->showings[0].connection;
+    assert_fails(membership_may_send_up(&a->m, &open, 3, false), LS_EPROTO);
+    end(a);
+}
+
 /* A stranger has shown the hub as its own leaf, and is gone when that comes. */
 TEST(who_was_shown_by_one_that_is_gone_may_be_a_hub)
 {

@@ -254,6 +254,14 @@ int membership_absent(struct membership *m, const struct speaker *by,
  * labels than are its own: it is told so. */
 void membership_unsuited(struct membership *m,
                          const struct wire_presence *presence);
+/* Whether somebody is present over this connection; and ready, if asked for. */
+bool membership_shows_over(const struct membership *m, uint64_t connection,
+                           bool ready);
+/* Whether what came up a connection may be of this id, who is present over it;
+ * or over which nobody else is: what waited for a new connection comes before
+ * the presence. Errors: LS_EPROTO it is another's. */
+int membership_may_send_up(const struct membership *m, const struct speaker *by,
+                           uint32_t id, bool shown);
 /* Whether a listening, or its end, is its own to say: of this id. */
 int membership_may_listen(const struct membership *m, const struct speaker *by,
                           uint32_t id);

@@ -60,6 +60,28 @@ static int check_speaker(const struct membership *m, const struct speaker *by,
     return LS_OK;
 }
 
+bool membership_shows_over(const struct membership *m, uint64_t connection,
+                           bool ready)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if ((m->at[i]->state == LS_MEMBER_READY || !ready) &&
+            member_shows_over(m->at[i], connection))
+            return true;
+    return false;
+}
+
+int membership_may_send_up(const struct membership *m, const struct speaker *by,
+                           uint32_t id, bool shown)
+{
+    if (shown)
+        return LS_OK;
+    if (by->proved)
+        return by->id == id ? LS_OK : forged(id, by->id);
+    return membership_shows_over(m, by->connection, false)
+               ? ls_error(LS_EPROTO, "another speaks as node %" PRIu32, id)
+               : LS_OK;
+}
+
 int membership_may_listen(const struct membership *m, const struct speaker *by,
                           uint32_t id)
 {

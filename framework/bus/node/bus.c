@@ -479,20 +479,9 @@ void bus_near(ls_node *node, struct peer *origin, struct message *message)
         bus_drop(node, message);
 }
 
-static bool is_somebodys(const ls_node *node, uint64_t connection, bool ready)
-{
-    for (size_t i = 0; i < node->world.n; i++) {
-        const struct member *member = node->world.at[i];
-        if ((member->state == LS_MEMBER_READY || !ready) &&
-            member_shows_over(member, connection))
-            return true;
-    }
-    return false;
-}
-
-/* Whom it is of, if that one is present over the connection that it came by.
- * early: it is not, or is no member yet, or any more: what waited for a new
- * connection comes before the presence. Errors: LS_EMISMATCH; LS_EPROTO. */
+/* Whom it is of. early: that one is not present over the connection that it
+ * came by, or is no member yet, or any more. Errors: LS_EMISMATCH; LS_EPROTO.
+ */
 static int check_speaker(const ls_node *node, const struct speaker *by,
                          const struct wire_header *header, bool *early)
 {
@@ -504,11 +493,7 @@ static int check_speaker(const ls_node *node, const struct speaker *by,
              origin->member.incarnation != header->incarnation;
     if (header->job != node->me.job_hash)
         return ls_error(LS_EMISMATCH, "it belongs to another job");
-    if (shown || (by->proved ? by->id == header->origin
-                             : !is_somebodys(node, by->connection, false)))
-        return LS_OK;
-    return ls_error(LS_EPROTO, "it speaks as node %u, and is another",
-                    header->origin);
+    return membership_may_send_up(&node->world, by, header->origin, shown);
 }
 
 /* Up comes what one member says to this one alone, on a channel. */
@@ -581,7 +566,8 @@ static void on_subscription(void *self, const uint8_t *topic, size_t size,
 /* Whether a connection is that of a member, whose windows bound what waits. */
 static bool is_of_member(void *self, uint64_t connection)
 {
-    return is_somebodys(self, connection, true);
+    const ls_node *node = self;
+    return membership_shows_over(&node->world, connection, true);
 }
 
 static void on_cut(void *self, const char *name)
