@@ -89,6 +89,14 @@ int transport_zmq_fd(void *socket)
     return zmq_getsockopt(socket, ZMQ_FD, &fd, &size) == 0 ? fd : -1;
 }
 
+bool transport_zmq_is_readable(void *socket)
+{
+    int events = 0;
+    size_t size = sizeof events;
+    return zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) == 0 &&
+           (events & ZMQ_POLLIN) != 0;
+}
+
 bool transport_zmq_watch(const struct zmq_transport *t, int fd, void *what)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = what};
@@ -271,13 +279,10 @@ static int lend_bell(transport *base, ls_memory *memory)
 /* Lock held. */
 static void look(struct zmq_transport *t, int64_t now)
 {
-    int events = 0;
-    size_t size = sizeof events;
     t->looked_at = now;
     atomic_store(&t->unlooked, false);
-    if (t->xpub != NULL &&
-        zmq_getsockopt(t->xpub, ZMQ_EVENTS, &events, &size) == 0 &&
-        (events & ZMQ_POLLIN) != 0 && !atomic_exchange(&t->xpub_readable, true))
+    if (t->xpub != NULL && transport_zmq_is_readable(t->xpub) &&
+        !atomic_exchange(&t->xpub_readable, true))
         wake(&t->base);
 }
 
@@ -405,11 +410,10 @@ static int publish_owned(transport *base, const void *head, size_t head_size,
     if (!transport_zmq_frame_owned(t->ledger, &second, body, body_size, release,
                                    hint))
         return ls_error(LS_ENOMEM, "no memory for a message");
-    if (zmq_msg_init_size(&first, head_size) != 0) {
+    if (!transport_zmq_frame_short(&first, head, head_size, NULL, 0)) {
         zmq_msg_close(&second);
         return transport_zmq_error("zmq_msg_init_size");
     }
-    memcpy(zmq_msg_data(&first), head, head_size);
     int status = send_frame(t, &first, ZMQ_SNDMORE);
     if (status == LS_OK)
         status = send_frame(t, &second, 0);

@@ -203,7 +203,12 @@ void transport_zmq_peer_name(int fd, char name[TRANSPORT_NAME_MAX]);
 /* transport_zmq_held.c: frames whose bytes are counted until they are read. */
 struct zmq_ledger *transport_zmq_ledger_create(void);
 void transport_zmq_ledger_drop(struct zmq_ledger *ledger);
-/* A frame of head and body, copied. Returns whether there was memory. */
+/* A frame of head and body, copied, that is not counted. Returns whether there
+ * was memory. */
+bool transport_zmq_frame_short(zmq_msg_t *frame, const void *head,
+                               size_t head_size, const void *body,
+                               size_t body_size);
+/* The same, counted if it is long. */
 bool transport_zmq_frame(struct zmq_ledger *ledger, zmq_msg_t *frame,
                          const void *head, size_t head_size, const void *body,
                          size_t body_size);
@@ -244,6 +249,8 @@ bool transport_zmq_set_family(void *socket, const char *endpoint);
 /* What both kinds of socket need before they bind or connect. */
 bool transport_zmq_set_common(void *socket, size_t max_bytes, int linger_ms);
 int transport_zmq_fd(void *socket);
+/* Whether there is something to read. */
+bool transport_zmq_is_readable(void *socket);
 /* Have transport_poll() see when there is something to read. */
 bool transport_zmq_watch(const struct zmq_transport *t, int fd, void *what);
 

@@ -57,29 +57,40 @@ static struct held *hold(struct zmq_ledger *ledger, size_t size, size_t copied)
     return held;
 }
 
+static void join(uint8_t *at, const void *head, size_t head_size,
+                 const void *body, size_t body_size)
+{
+    memcpy(at, head, head_size);
+    if (body_size != 0)
+        memcpy(at + head_size, body, body_size);
+}
+
+bool transport_zmq_frame_short(zmq_msg_t *frame, const void *head,
+                               size_t head_size, const void *body,
+                               size_t body_size)
+{
+    if (zmq_msg_init_size(frame, head_size + body_size) != 0)
+        return false;
+    join(zmq_msg_data(frame), head, head_size, body, body_size);
+    return true;
+}
+
 bool transport_zmq_frame(struct zmq_ledger *ledger, zmq_msg_t *frame,
                          const void *head, size_t head_size, const void *body,
                          size_t body_size)
 {
     const size_t size = head_size + body_size;
-    uint8_t *at;
-    if (size < COUNTED_BYTES) {
-        if (zmq_msg_init_size(frame, size) != 0)
-            return false;
-        at = zmq_msg_data(frame);
-    } else {
-        struct held *held = hold(ledger, size, size);
-        if (held == NULL)
-            return false;
-        at = held->bytes;
-        if (zmq_msg_init_data(frame, at, size, let_go, held) != 0) {
-            let_go(at, held);
-            return false;
-        }
+    if (size < COUNTED_BYTES)
+        return transport_zmq_frame_short(frame, head, head_size, body,
+                                         body_size);
+    struct held *held = hold(ledger, size, size);
+    if (held == NULL)
+        return false;
+    if (zmq_msg_init_data(frame, held->bytes, size, let_go, held) != 0) {
+        let_go(held->bytes, held);
+        return false;
     }
-    memcpy(at, head, head_size);
-    if (body_size != 0)
-        memcpy(at + head_size, body, body_size);
+    join(held->bytes, head, head_size, body, body_size);
     return true;
 }
 

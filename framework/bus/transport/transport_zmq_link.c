@@ -178,11 +178,8 @@ static int send_up(const struct zmq_link *link, const void *head,
                    size_t head_size, const void *body, size_t body_size)
 {
     zmq_msg_t frame;
-    if (zmq_msg_init_size(&frame, head_size + body_size) != 0)
+    if (!transport_zmq_frame_short(&frame, head, head_size, body, body_size))
         return ls_error(LS_ENOMEM, "no memory for a message");
-    memcpy(zmq_msg_data(&frame), head, head_size);
-    if (body_size != 0)
-        memcpy((uint8_t *)zmq_msg_data(&frame) + head_size, body, body_size);
     HANDED_OVER();
     if (zmq_msg_send(&frame, link->sub, ZMQ_DONTWAIT) >= 0)
         return LS_OK;
@@ -207,12 +204,9 @@ int transport_zmq_link_send(transport_link *base, const void *head,
                             size_t body_size)
 {
     struct zmq_link *link = link_of(base);
-    int events = 0;
-    size_t size = sizeof events;
     const int status = send_up(link, head, head_size, body, body_size);
     if (zmq_of(base->transport)->reading != link &&
-        zmq_getsockopt(link->sub, ZMQ_EVENTS, &events, &size) == 0 &&
-        (events & ZMQ_POLLIN) != 0)
+        transport_zmq_is_readable(link->sub))
         make_dirty(link);
     return status;
 }
