@@ -276,14 +276,13 @@ static int lend_bell(transport *base, ls_memory *memory)
     return ls_memory_set_bell(memory, zmq_of(base)->wake, NULL, NULL);
 }
 
-/* Lock held. */
-static void look(struct zmq_transport *t, int64_t now)
+/* Returns whether there is what nobody has seen. Lock held. */
+static bool look(struct zmq_transport *t, int64_t now)
 {
     t->looked_at = now;
     atomic_store(&t->unlooked, false);
-    if (t->xpub != NULL && transport_zmq_is_readable(t->xpub) &&
-        !atomic_exchange(&t->xpub_readable, true))
-        wake(&t->base);
+    return t->xpub != NULL && transport_zmq_is_readable(t->xpub) &&
+           !atomic_exchange(&t->xpub_readable, true);
 }
 
 /* To who polls, which is woken if it rests for longer. */
@@ -302,10 +301,12 @@ static void leave_look(struct zmq_transport *t, int64_t now)
 static void look_for_subscriptions(struct zmq_transport *t)
 {
     const int64_t now = ls_now(t->base.runtime);
-    if (now - t->looked_at >= LOOK_EVERY_NS)
-        look(t, now);
-    else if (!atomic_load(&t->unlooked))
-        leave_look(t, now);
+    if (now - t->looked_at < LOOK_EVERY_NS) {
+        if (!atomic_load(&t->unlooked))
+            leave_look(t, now);
+    } else if (look(t, now)) {
+        wake(&t->base);
+    }
 }
 
 void transport_zmq_look_at_last(struct zmq_transport *t)
@@ -313,7 +314,7 @@ void transport_zmq_look_at_last(struct zmq_transport *t)
     if (!atomic_load(&t->unlooked))
         return;
     transport_lock(&t->base);
-    look(t, ls_now(t->base.runtime));
+    (void)look(t, ls_now(t->base.runtime));
     transport_unlock(&t->base);
 }
 

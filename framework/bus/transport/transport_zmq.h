@@ -138,8 +138,8 @@ void transport_zmq_inproc_add(struct zmq_transport *t);
 void transport_zmq_inproc_remove(struct zmq_transport *t);
 bool transport_zmq_inproc_has(const char *endpoint);
 
-/* What publishers left to who polls, before nobody polls for a while. Lock not
- * held. */
+/* What publishers left to who polls, before that one waits, or ends: what it
+ * has to read is due. Lock not held. */
 void transport_zmq_look_at_last(struct zmq_transport *t);
 
 /* transport_zmq_link.c: when the next poll is to return; bounded by deadline.
