@@ -1,6 +1,7 @@
 /* Who publishes may be the one to whom libzmq says that somebody subscribed:
  * then it, or who polls, has to look. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "closer_fixture.h"
 #include "test.h"
@@ -17,6 +18,8 @@ struct looked {
     void *context, *sub;
     int n;
     int64_t rest; /* ns */
+    uint64_t worked;
+    atomic_bool calm;
 };
 
 static void note_subscribed(void *self, const uint8_t *topic, size_t size,
@@ -235,6 +238,59 @@ TEST(who_has_its_turn_back_and_rests_on_is_woken_to_look)
     assert_false(is_woken(looked));
     publish(looked, false);
     assert_true(is_woken(looked));
+    looked_end(looked);
+}
+
+/* ---- who sends up without end ------------------------------------------- */
+
+/* It works at what it hears, for longer than the other takes to send it. */
+static void work_at(void *self, const uint8_t *frame, size_t size,
+                    const struct speaker *by)
+{
+    struct looked *looked = self;
+    (void)frame;
+    (void)size;
+    (void)by;
+    for (uint32_t i = 0; i < 4000; i++)
+        looked->worked = looked->worked * 31 + i;
+}
+
+static void note_refused(void *self, const struct transport_refusal *refusal)
+{
+    struct looked *looked = self;
+    assert_true(refusal->too_much);
+    assert_non_null(strstr(refusal->why, "sent up messages faster"));
+    looked->n++;
+}
+
+static void flood(void *self)
+{
+    struct looked *looked = self;
+    const int mark = 4096; /* what is beyond it is lost there */
+    void *socket = zmq_socket(looked->context, ZMQ_XSUB);
+    assert_int_equal(zmq_setsockopt(socket, ZMQ_SNDHWM, &mark, sizeof mark), 0);
+    assert_int_equal(zmq_connect(socket, looked->endpoint), 0);
+    while (!atomic_load(&looked->calm))
+        assert_int_equal(zmq_send(socket, "x", 1, 0), 1);
+    zmq_close(socket);
+}
+
+TEST(who_floods_is_cut_off_though_it_never_subscribed)
+{
+    static const struct transport_events working = {.subscription =
+                                                        note_subscribed,
+                                                    .said = work_at,
+                                                    .refused = note_refused};
+    struct looked *looked = looked_start();
+    ls_thread *thread = NULL;
+    assert_ok(
+        ls_thread_spawn(ls_runtime_threads(), &thread, "flood", flood, looked));
+    const int64_t deadline = long_deadline();
+    while (looked->n == 0 && ls_now(ls_runtime_threads()) < deadline)
+        (void)transport_poll(looked->transport, deadline, &working, looked);
+    atomic_store(&looked->calm, true);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    assert_int_equal(looked->n, 1);
     looked_end(looked);
 }
 

@@ -88,7 +88,6 @@ struct zmq_transport {
     size_t n_inbounds, inbound_capacity;
     uint64_t backlog; /* how often there was nothing left to read */
     unsigned n_said;  /* messages that were sent up since then */
-    bool floods;      /* one was cut off for those, which is yet to be told */
     /* bus thread: those that took too much, the last of them, and of what */
     char overfull[TRANSPORT_NAME_MAX];
     const char *overfull_of; /* static */
@@ -180,9 +179,10 @@ int64_t transport_zmq_look(transport *t, int64_t now,
                            bool (*exempt)(void *self, uint64_t connection),
                            void (*cut)(void *self, const char *name),
                            void *self);
-/* This connection has sent a message up. libzmq keeps what was not read yet, so
- * who goes on while others' and its own wait is cut off. */
-void transport_zmq_count_said(struct zmq_transport *t, uint64_t connection);
+/* This frame was sent up. libzmq keeps what was not read yet, so who goes on
+ * while others' and its own wait is cut off: returns whether it is now. */
+bool transport_zmq_floods(struct zmq_transport *t, const struct speaker *by,
+                          zmq_msg_t *frame);
 /* There is nothing left to read. */
 void transport_zmq_none_left(struct zmq_transport *t);
 /* All of them are forgotten. */

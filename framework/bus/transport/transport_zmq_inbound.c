@@ -316,19 +316,33 @@ static void cut_off(struct zmq_transport *t, struct zmq_inbound *in,
     cut(in);
 }
 
-void transport_zmq_count_said(struct zmq_transport *t, uint64_t connection)
+/* The connection that a frame came over; NULL: it has ended, or is not known.
+ */
+static struct zmq_inbound *
+inbound_of(struct zmq_transport *t, const struct speaker *by, zmq_msg_t *frame)
+{
+    struct zmq_inbound *in = by->spoken ? find(t, by->connection) : NULL;
+    if (!by->spoken || in != NULL)
+        return in;
+    const int fd = zmq_msg_get(frame, ZMQ_SRCFD);
+    return has_ended(t, by->connection, fd) ? NULL : note(t, by, fd);
+}
+
+bool transport_zmq_floods(struct zmq_transport *t, const struct speaker *by,
+                          zmq_msg_t *frame)
 {
     struct zmq_inbound *in =
-        ++t->n_said > SAID_FEW ? find(t, connection) : NULL;
+        ++t->n_said > SAID_FEW ? inbound_of(t, by, frame) : NULL;
     if (in == NULL)
-        return;
+        return false;
     if (in->backlog != t->backlog) {
         in->backlog = t->backlog;
         in->n_said = 0;
     }
-    if (++in->n_said == SAID_MAX && in->cookie != 0)
-        cut_off(t, in, SAID_TOO_MANY);
-    t->floods = t->n_overfull != 0;
+    if (++in->n_said != SAID_MAX || in->cookie == 0)
+        return false;
+    cut_off(t, in, SAID_TOO_MANY);
+    return true;
 }
 
 void transport_zmq_none_left(struct zmq_transport *t)
@@ -365,12 +379,7 @@ struct speaker transport_zmq_subscriber(struct zmq_transport *t,
                                         zmq_msg_t *frame)
 {
     const struct speaker by = transport_zmq_speaker(t, frame);
-    if (!by.spoken)
-        return by;
-    struct zmq_inbound *in = find(t, by.connection);
-    const int fd = in == NULL ? zmq_msg_get(frame, ZMQ_SRCFD) : -1;
-    if (in == NULL && !has_ended(t, by.connection, fd))
-        in = note(t, &by, fd);
+    struct zmq_inbound *in = inbound_of(t, &by, frame);
     if (in != NULL)
         note_topic(t, in, frame);
     return by;

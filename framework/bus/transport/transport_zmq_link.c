@@ -322,8 +322,8 @@ static void read_link(struct zmq_transport *t, struct zmq_link *link,
     make_dirty(link);
 }
 
-/* Lock held. */
-static void hear(struct zmq_transport *t, zmq_msg_t *frame,
+/* Returns whether to go on with the next. Lock held. */
+static bool hear(struct zmq_transport *t, zmq_msg_t *frame,
                  const struct transport_events *events, void *self)
 {
     TAKEN_OVER();
@@ -332,26 +332,27 @@ static void hear(struct zmq_transport *t, zmq_msg_t *frame,
     if (size != 0 && data[0] > 1) {
         const struct speaker by = transport_zmq_speaker(t, frame);
         t->hears = true;
-        transport_zmq_count_said(t, by.connection);
         transport_said(events, self, data, size, &by);
-    } else if (size > 1) {
+        return !transport_zmq_floods(t, &by, frame);
+    }
+    if (size > 1) {
         const struct speaker by = transport_zmq_subscriber(t, frame);
         events->subscription(self, data + 1, size - 1, data[0] == 1, &by);
     }
+    return true;
 }
 
-/* All of it, before the monitor is read: what a connection that has ended said
- * would be taken for another's, which has its descriptor by now. */
+/* All of it, but when one is cut off: who comes again could go on for ever. */
 static void read_publisher(struct zmq_transport *t,
                            const struct transport_events *events, void *self)
 {
     zmq_msg_t frame;
     zmq_msg_init(&frame);
     transport_lock(&t->base);
-    t->floods = false;
-    while (!t->floods && zmq_msg_recv(&frame, t->xpub, ZMQ_DONTWAIT) >= 0)
-        hear(t, &frame, events, self);
-    if (!t->floods) {
+    bool calm = true;
+    while (calm && zmq_msg_recv(&frame, t->xpub, ZMQ_DONTWAIT) >= 0)
+        calm = hear(t, &frame, events, self);
+    if (calm) {
         transport_zmq_none_left(t);
         atomic_store(&t->unlooked, false);
         atomic_store(&t->xpub_readable, false);
@@ -483,7 +484,9 @@ bool transport_zmq_poll(transport *base, int64_t deadline,
     if (atomic_load(&t->xpub_readable))
         read_publisher(t, events, self);
     transport_zmq_tell_overfull(t, events, self);
-    if (monitored)
+    /* Not before all is read: what one that has ended said would be taken for
+     * another's, which has its descriptor by now. */
+    if (monitored && !atomic_load(&t->xpub_readable))
         tell_refused(t, events, self);
     if (t->probes != NULL)
         transport_zmq_probes_tell(t, events, self);
