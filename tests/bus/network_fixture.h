@@ -160,12 +160,10 @@ static inline struct message *end_take(void *self)
 static inline void end_message(void *self, void *owner, struct message *message)
 {
     struct end *end = self;
-    if (owner != NULL) {
-        assert_ptr_equal(owner, end);
-        end_tell(end, "", message->head, message->head_size);
-        if (message->n_frames == 2)
-            end_tell(end, "|", message->tail, message->tail_size);
-    }
+    assert_ptr_equal(owner, end);
+    end_tell(end, "", message->head, message->head_size);
+    if (message->n_frames == 2)
+        end_tell(end, "|", message->tail, message->tail_size);
     if (!end->keep)
         transport_release(message);
 }

@@ -354,34 +354,35 @@ static void ask(struct above *above, size_t size)
     assert_reaches(&above->asked, asked + 1);
 }
 
+static void assert_comes(struct above *above, bool up)
+{
+    assert_true(comes(up ? above->raw.xpub : above->raw.sub, LONG_MS));
+    assert_false(comes(up ? above->raw.sub : above->raw.xpub, 100));
+    above_end(above);
+}
+
+/* What is sent near to a peer of that id. */
+static void assert_goes(uint32_t id, size_t size, bool up)
+{
+    struct above *above = above_start(id);
+    join(above, &above->raw);
+    ask(above, size);
+    assert_comes(above, up);
+}
+
 TEST(what_is_for_a_lower_id_alone_goes_up)
 {
-    struct above *above = above_start(LOWER);
-    join(above, &above->raw);
-    ask(above, 100);
-    assert_true(comes(above->raw.xpub, LONG_MS));
-    assert_false(comes(above->raw.sub, 100));
-    above_end(above);
+    assert_goes(LOWER, 100, true);
 }
 
 TEST(what_is_for_a_higher_id_is_published)
 {
-    struct above *above = above_start(HIGHER);
-    join(above, &above->raw);
-    ask(above, 100);
-    assert_true(comes(above->raw.sub, LONG_MS));
-    assert_false(comes(above->raw.xpub, 100));
-    above_end(above);
+    assert_goes(HIGHER, 100, false);
 }
 
 TEST(what_is_too_long_to_go_up_is_published)
 {
-    struct above *above = above_start(LOWER);
-    join(above, &above->raw);
-    ask(above, TRANSPORT_UP_MAX);
-    assert_true(comes(above->raw.sub, LONG_MS));
-    assert_false(comes(above->raw.xpub, 100));
-    above_end(above);
+    assert_goes(LOWER, TRANSPORT_UP_MAX, false);
 }
 
 TEST(what_keeps_its_order_is_published)
@@ -389,7 +390,5 @@ TEST(what_keeps_its_order_is_published)
     struct above *above = above_start(LOWER);
     join(above, &above->raw);
     assert_ok(ls_channel_send(above->channel, LOWER, "in order", 8));
-    assert_true(comes(above->raw.sub, LONG_MS));
-    assert_false(comes(above->raw.xpub, 100));
-    above_end(above);
+    assert_comes(above, false);
 }

@@ -145,8 +145,7 @@ static void begin_anew(ls_stranger *self)
     stranger_present(self, true);
 }
 
-/* ---- where it is dialled, or dials
- * ----------------------------------------------- */
+/* ---- where it is dialled, or up to where it dials ----------------------- */
 
 /* Published; or sent up, to one it goes to. */
 static void send_frame(ls_stranger *self, const uint8_t *frame, size_t size)
