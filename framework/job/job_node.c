@@ -244,6 +244,17 @@ static const char *text_of(const ls_value *map, const char *key)
     return ls_value_string(ls_value_get(map, key), &text) == LS_OK ? text : "";
 }
 
+/* A status that only a later version knows is one too. */
+static int ended_with(const ls_job *job, int64_t status, const ls_value *said)
+{
+    if (status < 0 && status > -1000)
+        return ls_error((int)status, "%s", text_of(said, "text"));
+    return ls_error(LS_EPROTO,
+                    "node %u, which leads, ended the job with %" PRId64
+                    ", which is no status",
+                    job->leader, status);
+}
+
 /* The leader says how it ended. Its results come before. */
 static int end(ls_job *job, const ls_value *said)
 {
@@ -264,9 +275,8 @@ static int end(ls_job *job, const ls_value *said)
             job_outputs_put(job, (uint32_t)node, name, data, size) != LS_OK)
             status = LS_ENOMEM;
     }
-    if (status < 0 && status > -1000)
-        ls_failure_keep(&job->failure,
-                        ls_error((int)status, "%s", text_of(said, "text")));
+    if (status != LS_OK)
+        ls_failure_keep(&job->failure, ended_with(job, status, said));
     job_set_ended(job);
     return LS_OK;
 }

@@ -409,6 +409,52 @@ TEST(who_does_not_lead_has_nothing_done)
     world_play(&world, 1, meddling_body);
 }
 
+/* Node 1 leads. */
+static int end_strangely(void *self, ls_turn *turn)
+{
+    static const uint8_t ends_with_five[] = {0x81, 0xa3, 'e', 'n', 'd', 5};
+    const struct site *site = self;
+    void *answer;
+    size_t size;
+    if (site->id != 1 || ls_turn_epoch(turn) != 2)
+        return LS_OK;
+    assert_ok(
+        ls_call_ask(site->calls,
+                    &(struct ls_call_options){.to = 3,
+                                              .name = "job.reader",
+                                              .data = ends_with_five,
+                                              .size = sizeof ends_with_five},
+                    &answer, &size));
+    free(answer);
+    return LS_OK;
+}
+
+static int describe_strange_end(struct site *site)
+{
+    const int status = describe_reader(site);
+    return status == LS_OK
+               ? ls_job_add(site->job, LS_JOB_EPOCH,
+                            &(struct ls_job_task){.name = "end",
+                                                  .fn = end_strangely,
+                                                  .self = site})
+               : status;
+}
+
+static void strange_end_body(struct job_world *world)
+{
+    world->describe = describe_strange_end;
+    (void)life(world);
+    assert_int_equal(world->sites[2].status, LS_EPROTO);
+    assert_has(world->sites[2].text,
+               "node 1, which leads, ended the job with 5, which is no status");
+}
+
+TEST(an_end_by_what_is_no_status_is_no_success)
+{
+    struct job_world world = {.own_folders = false};
+    world_play(&world, 1, strange_end_body);
+}
+
 static int describe_other(struct site *site)
 {
     const int status = describe_reader(site);
