@@ -246,6 +246,37 @@ TEST_WITH(a_save_of_no_node_is_refused, folder_set_up, folder_tear_down)
     close_saves(&saves);
 }
 
+/* ---- what a node says that it wrote ---- */
+
+static int write_anothers(void *self, struct question *question)
+{
+    const struct ls_checkpoint_entry entry = {.node = "node-2"};
+    const char *what;
+    assert_ok(ls_value_string(ls_value_get(question->said, "do"), &what));
+    if (strcmp(what, "write") != 0)
+        return saves_answer(self, question);
+    ls_write_string(question->answer, "entry");
+    ls_record_write(&ls_checkpoint_entry_record, &entry, question->answer);
+    return LS_OK;
+}
+
+/* It could not be found again by the name of the node. */
+TEST_WITH(an_entry_under_another_name_is_in_no_checkpoint, folder_set_up,
+          folder_tear_down)
+{
+    struct asker asker;
+    struct saves saves;
+    int64_t number = 7;
+    open_saves(&saves, &asker, ls_runtime_threads(), write_anothers, *state);
+    add_number(&saves, &number);
+    assert_ok(saves_open(&saves));
+    assert_fails(saves_save(&saves, &(struct saves_point){.epoch = 3}),
+                 LS_EPROTO);
+    assert_error_has("node 1 says that it has written the entry of \"node-2\"");
+    assert_int_equal(newest_of(&saves), LS_CHECKPOINT_NONE);
+    close_saves(&saves);
+}
+
 /* ---- what earlier ones were worth ---- */
 
 TEST_WITH(one_that_has_no_room_for_that_is_in_no_saves_way, folder_set_up,

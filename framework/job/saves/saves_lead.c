@@ -158,6 +158,24 @@ static int judge_earlier(struct save *save)
     return status;
 }
 
+/* By its name a node finds it again. */
+static int read_entry(struct save *save, size_t at)
+{
+    struct save_node *node = &save->nodes[at];
+    char name[LS_CHECKPOINT_NODE_MAX + 1];
+    const int status = ls_record_read(
+        &ls_checkpoint_entry_record, &node->entry,
+        ls_value_get(ls_document_root(node->write.document), "entry"));
+    saves_name(save->ids[at], name);
+    if (status == LS_OK && strcmp(node->entry.node, name) != 0)
+        return ls_error(LS_EPROTO,
+                        "node %" PRIu32
+                        " says that it has written the entry of \"%s\", and "
+                        "not that of \"%s\"",
+                        save->ids[at], node->entry.node, name);
+    return status;
+}
+
 static void note_written(struct save *save, size_t at)
 {
     struct save_node *node = &save->nodes[at];
@@ -170,9 +188,7 @@ static void note_written(struct save *save, size_t at)
         return;
     }
     if (status == LS_OK)
-        status = ls_record_read(
-            &ls_checkpoint_entry_record, &node->entry,
-            ls_value_get(ls_document_root(node->write.document), "entry"));
+        status = read_entry(save, at);
     if (status == LS_ELOST)
         commit_lost(&save->commit, at);
     else if (status == LS_ETIMEDOUT) {
