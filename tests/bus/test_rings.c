@@ -7,7 +7,9 @@
 #include "blocks_inside.h"
 #include "lockstep/call.h"
 #include "lockstep/random.h"
+#include "memory_ops.h"
 #include "network_fixture.h"
+#include "runtime_ops.h"
 #include "wire.h"
 
 /* ---- two nodes --------------------------------------------------------- */
@@ -49,16 +51,24 @@ static void prepare(ls_node *node, size_t index, void *self)
         assert_ok(ls_on(node, "number", on_number, two));
 }
 
-static struct two *two_start(const char *over)
+static struct two *two_start_on(const char *over,
+                                void (*tune)(struct ls_node_options *options,
+                                             size_t index))
 {
     struct two *two = calloc(1, sizeof *two);
     assert_non_null(two);
     counter_init(&two->events);
     world_start(&two->world, &(struct world_plan){.n = 2,
                                                   .transport = over,
+                                                  .tune = tune,
                                                   .prepare = prepare,
                                                   .self = two});
     return two;
+}
+
+static struct two *two_start(const char *over)
+{
+    return two_start_on(over, NULL);
 }
 
 static void two_end(struct two *two)
@@ -158,6 +168,41 @@ TEST(an_event_that_comes_alone_goes_through_memory)
 {
     events_go_near("tcp");
     events_go_near("inproc");
+}
+
+/* ---- before it rests --------------------------------------------------- */
+
+static atomic_int yields; /* of all threads */
+
+static void count_yield(ls_runtime *runtime)
+{
+    (void)runtime;
+    atomic_fetch_add(&yields, 1);
+}
+
+static ls_runtime *counting;
+
+static void count_yields(struct ls_node_options *options, size_t index)
+{
+    (void)index;
+    options->runtime = counting;
+}
+
+/* Whose bus thread has nothing to do but to read them. */
+TEST(who_has_read_a_frame_looks_for_more_before_it_rests)
+{
+    struct ls_memory_ops memory = *ls_runtime_threads()->ops->memory;
+    struct ls_runtime_ops ops = *ls_runtime_threads()->ops;
+    ls_runtime runtime = {.ops = &ops};
+    memory.yield = count_yield;
+    ops.memory = &memory;
+    counting = &runtime;
+    atomic_store(&yields, 0);
+    struct two *two = two_start_on("tcp", count_yields);
+    uint64_t n = 0;
+    emit_until_near(two, &n, 50);
+    assert_int_not_equal(atomic_load(&yields), 0);
+    two_end(two);
 }
 
 static void set_shared_at(struct two *two, int64_t at)

@@ -6,6 +6,7 @@
 #include "blocks.h"
 #include "bus.h"
 #include "line.h"
+#include "patience.h"
 #include "ring.h"
 
 #define BLOCKS_MAGIC UINT64_C(0x35636f6c62736c00) /* "\0lsbloc5" */
@@ -103,9 +104,12 @@ struct blocks {
     bool stopping;
     int64_t tick_at;
     ls_word news; /* a pair has come, or is over */
-    /* the bus thread's: whose rings it looks at, and what news it knows */
+    /* the bus thread's: whose rings it looks at, what news it knows, and
+     * whether there was a frame since it looked for more */
     struct block_pair *watched[BLOCK_READERS]; /* loop.n_watched */
     uint32_t watched_since;
+    bool heard;
+    struct patience patience;
     unsigned ear; /* the place whose line was read last */
 };
 

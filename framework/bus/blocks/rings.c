@@ -3,6 +3,9 @@
  * - Whoever writes looks whether the other's bus thread rests after it has
  *   written; that says so before it looks once more: so one of the two sees the
  *   other, and a bell is rung only for who sleeps.
+ * - Frames follow each other: who has read one looks a few times more before it
+ *   says that, with its core yielded, as long as that is cheap. To be woken for
+ *   each costs both sides more.
  * - Who comes to write finds no room, or that it may not yet, sends over the
  *   connection: nobody waits for a reader.
  * - A frame is copied before it is read, into the message that carries it.
@@ -113,6 +116,7 @@ static bool take_one(ls_node *node, unsigned place, uint8_t *bytes)
     }
     if (size == 0)
         return false;
+    node->blocks->heard = true;
     struct peer *const peer = world_find(node, pair->id);
     if (size == RING_LIES) {
         (void)ls_error(LS_EPROTO, "what lies in its ring is no frame");
@@ -218,6 +222,20 @@ void rings_read_of(ls_node *node, const struct peer *peer)
     if (peer->blocks != NULL)
         take_all(node, peer->blocks->place);
     transport_unlock(node->transport);
+}
+
+static bool is_anything(void *node)
+{
+    return anything(node);
+}
+
+bool rings_look(ls_node *node)
+{
+    if (!lines_any(node) || !node->blocks->heard)
+        return false;
+    node->blocks->heard = false;
+    return patience_look(&node->blocks->patience, node->runtime, is_anything,
+                         node);
 }
 
 bool rings_rest(ls_node *node, bool begins)

@@ -24,6 +24,9 @@ void rings_read(ls_node *node);
 /* The same of one peer: what it wrote before it sent what has come over its
  * connection. */
 void rings_read_of(ls_node *node, const struct peer *peer);
+/* Look for a moment whether more follows what came since the last time. Whoever
+ * polls, lock not held. */
+bool rings_look(ls_node *node);
 /* The bus thread is about to wait for its bell, or has waited. Returns false:
  * there is something to be read. Lock not held. */
 bool rings_rest(ls_node *node, bool begins);

@@ -77,7 +77,8 @@ bool turns_rest(ls_node *node, bool begins)
     const bool lent = turns_is_borrower(node);
     if (!begins && !lent && !come_back(&node->turns))
         return false;
-    const bool rests = rings_rest(node, begins);
+    const bool rests =
+        !(begins && rings_look(node)) && rings_rest(node, begins);
     if (begins && !lent)
         let_go(&node->turns);
     return rests;
