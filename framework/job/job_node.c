@@ -244,10 +244,9 @@ static const char *text_of(const ls_value *map, const char *key)
     return ls_value_string(ls_value_get(map, key), &text) == LS_OK ? text : "";
 }
 
-/* A status that only a later version knows is one too. */
 static int ended_with(const ls_job *job, int64_t status, const ls_value *said)
 {
-    if (status < 0 && status > -1000)
+    if (ask_is_failure(status))
         return ls_error((int)status, "%s", text_of(said, "text"));
     return ls_error(LS_EPROTO,
                     "node %u, which leads, ended the job with %" PRId64

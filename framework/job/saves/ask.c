@@ -214,6 +214,11 @@ void ask_begin(struct ask *ask, struct asker *asker, uint32_t to,
     }
 }
 
+bool ask_is_failure(int64_t said)
+{
+    return said < 0 && said > -1000;
+}
+
 /* What the map says. What a callback returned need be no status: then it has
  * failed. */
 static int read_answer(const struct ask *ask)
@@ -226,8 +231,8 @@ static int read_answer(const struct ask *ask)
         ls_value_string(ls_value_get(root, "text"), &text) != LS_OK)
         text = "?";
     if (status == LS_OK && said != LS_OK)
-        status = ls_error(said < 0 && said > -1000 ? (int)said : LS_EHANDLER,
-                          "%s", text);
+        status = ls_error(ask_is_failure(said) ? (int)said : LS_EHANDLER, "%s",
+                          text);
     return status;
 }
 

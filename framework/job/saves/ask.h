@@ -83,6 +83,9 @@ void ask_begin(struct ask *ask, struct asker *asker, uint32_t to,
  * text begins with the node. */
 int ask_end(struct ask *ask);
 void ask_destroy(struct ask *ask);
+/* Whether a number that was said is the status of a failure, which one that
+ * only a later version knows is, too. */
+bool ask_is_failure(int64_t said);
 
 /* What is asked node i: a whole map, and perhaps a body. An error ends it all.
  */

@@ -159,7 +159,7 @@ static int judge_earlier(struct save *save)
 }
 
 /* By its name a node finds it again. */
-static int read_entry(struct save *save, size_t at)
+static int note_entry(struct save *save, size_t at)
 {
     struct save_node *node = &save->nodes[at];
     char name[LS_CHECKPOINT_NODE_MAX + 1];
@@ -188,7 +188,7 @@ static void note_written(struct save *save, size_t at)
         return;
     }
     if (status == LS_OK)
-        status = read_entry(save, at);
+        status = note_entry(save, at);
     if (status == LS_ELOST)
         commit_lost(&save->commit, at);
     else if (status == LS_ETIMEDOUT) {
