@@ -15,6 +15,7 @@ enum {
     PATIENCE_SPINS = 2000,
     PATIENCE_SPINS_PER_YIELD = 32, /* two that share a core by chance */
     PATIENCE_YIELDS = 64,
+    PATIENCE_YIELDS_FOR_MORE = 4,
     PATIENCE_SULK_FIRST = 32,
     PATIENCE_SULK_MAX = 1 << 16,
     PATIENCE_GOOD_WAITS = 256,
@@ -36,6 +37,16 @@ static inline void patience_begin(struct patience *p, ls_runtime *runtime,
     *p = (struct patience){.spins = n <= cores && !touched ? PATIENCE_SPINS : 0,
                            .yields = touched ? 2 : PATIENCE_YIELDS,
                            .penalty = PATIENCE_SULK_FIRST};
+}
+
+/* Of who only looks whether more follows what it has read. In simulations
+ * nobody takes long to wake, so it never does. */
+static inline void patience_begin_for_more(struct patience *p,
+                                           ls_runtime *runtime)
+{
+    *p = (struct patience){
+        .yields = ls_memory_touched(runtime) ? 0 : PATIENCE_YIELDS_FOR_MORE,
+        .penalty = PATIENCE_SULK_FIRST};
 }
 
 static inline void patience_pause(void)

@@ -22,10 +22,6 @@
 #include "fixed_form.h"
 #include "transport.h"
 
-/* Of the bus thread, after a frame. In simulations nobody takes long to wake.
- */
-#define LOOKS_FOR_MORE 4
-
 /* ---- pairs ------------------------------------------------------------- */
 
 static bool may_share(const ls_node *node, const struct peer *peer)
@@ -46,8 +42,7 @@ static struct blocks *get(ls_node *node)
     }
     if (ls_memory_touched(node->runtime))
         made->touched = node->runtime;
-    patience_begin(&made->patience, node->runtime, 1, 0);
-    made->patience.yields = made->touched == NULL ? LOOKS_FOR_MORE : 0;
+    patience_begin_for_more(&made->patience, node->runtime);
     block_pool_init(&made->pool, made->touched, blocks_begin(),
                     blocks_begin() + node->options.shared_bytes);
     made->reserved[0] = made->pool.begin;

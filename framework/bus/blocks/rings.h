@@ -24,8 +24,8 @@ void rings_read(ls_node *node);
 /* The same of one peer: what it wrote before it sent what has come over its
  * connection. */
 void rings_read_of(ls_node *node, const struct peer *peer);
-/* Look for a moment whether more follows what came since the last time. Whoever
- * polls, lock not held. */
+/* Look for a moment whether more follows, if anything has come since the last
+ * time. Returns whether there is. Whoever polls, lock not held. */
 bool rings_look(ls_node *node);
 /* The bus thread is about to wait for its bell, or has waited. Returns false:
  * there is something to be read. Lock not held. */
