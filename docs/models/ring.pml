@@ -16,6 +16,7 @@
  *   -DNO_LOOK        who goes to rest does not look once more
  *   -DLOOK_FIRST     it looks, and then says that it rests
  *   -DEARLY_RING     the sender looks whether the other rests before it writes
+ *   -DONE_REST       all rests have the same number, so it is rung for in one
  *   -DNO_AHEAD       a claim is believed to the number
  *   -DNO_ROOM        nobody looks whether there is room */
 #ifndef EVENTS
@@ -27,6 +28,11 @@
 #ifndef CLAIMS
 #define CLAIMS 1
 #endif
+#ifdef ONE_REST
+#define REST 1
+#else
+#define REST n_rests
+#endif
 
 mtype = { EVENT, CLAIM };
 
@@ -34,15 +40,15 @@ mtype = { EVENT, CLAIM };
 byte slots[SLOTS];
 byte written;       /* by the sender */
 byte taken;         /* by the receiver */
-bool rests;         /* by the receiver */
+byte rests;         /* by the receiver: the number of its rest, or 0 */
 bool bell;          /* rung by the sender, and heard by the receiver */
 
 chan connection = [EVENTS + CLAIMS + 1] of { mtype, byte };
 chan account = [EVENTS + CLAIMS + 1] of { byte }; /* how many have come */
 
 /* What only the sender, the receiver, or the proof, knows. */
-byte sent, carried, arrived, claims;
-byte got, ahead, last, counted;
+byte sent, carried, arrived, claims, rung;
+byte got, ahead, last, counted, n_rests;
 byte n_lost;
 bool over;
 
@@ -55,8 +61,7 @@ inline hear_accounts() {
 }
 
 active proctype sender() {
-  bool asleep;
-  byte room;
+  byte rest, room;
   do
   :: sent < EVENTS ->
      d_step { hear_accounts() }
@@ -74,16 +79,16 @@ active proctype sender() {
          written - room < SLOTS) ->
 #endif
 #ifdef EARLY_RING
-        asleep = rests;
+        rest = rests;
         slots[written % SLOTS] = sent;
         written++;
 #else
         slots[written % SLOTS] = sent;
         written++;
-        asleep = rests;
+        rest = rests;
 #endif
         if
-        :: asleep -> bell = true
+        :: rest != 0 && rest != rung -> rung = rest; bell = true
         :: else
         fi
      :: true -> /* too long, or one of many */
@@ -148,11 +153,12 @@ active proctype receiver() {
   bool looks;
   do
   :: /* it goes to rest, unless there is something to read */
+     d_step { n_rests++ }
 #ifdef LOOK_FIRST
      looks = written != taken;
-     rests = true;
+     rests = REST;
 #else
-     rests = true;
+     rests = REST;
 #ifdef NO_LOOK
      looks = false;
 #else
@@ -164,7 +170,7 @@ active proctype receiver() {
      :: else ->
 end_rest: (bell || nempty(connection))
      fi;
-     rests = false;
+     rests = 0;
      bell = false;
 #ifndef NO_DRAIN
      read_ring();

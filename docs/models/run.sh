@@ -73,6 +73,7 @@ check 'broken: nobody looks for room' fails safety -DNO_ROOM -DSLOTS=1
 check 'broken: it rests without a look' fails safety -DQUIET -DNO_LOOK
 check 'broken: it looks before it says so' fails safety -DQUIET -DLOOK_FIRST
 check 'broken: the bell before the frame' fails safety -DQUIET -DEARLY_RING
+check 'broken: the bell in one rest only' fails safety -DQUIET -DONE_REST
 
 if [ "${1:-}" = full ]; then
     export SECONDS_EACH=${SECONDS_EACH:-3600} OPTIMIZE=-O2

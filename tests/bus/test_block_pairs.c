@@ -578,6 +578,23 @@ TEST(the_bell_is_rung_only_for_who_rests)
     end();
 }
 
+TEST(the_bell_is_rung_once_in_each_rest)
+{
+    struct block_words *const words = begin_to_write();
+    words->rests = 1;
+    assert_true(send_frame("one"));
+    assert_true(was_rung());
+    assert_true(send_frame("two"));
+    assert_false(was_rung());
+    words->rests = 0; /* it reads them */
+    assert_true(send_frame("three"));
+    assert_false(was_rung());
+    words->rests = 2;
+    assert_true(send_frame("four"));
+    assert_true(was_rung());
+    end();
+}
+
 TEST(what_fits_into_a_slot_goes_into_the_line_of_who_heeds_it)
 {
     static const char text[LINE_BYTES];

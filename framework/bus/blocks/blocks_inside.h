@@ -9,7 +9,7 @@
 #include "patience.h"
 #include "ring.h"
 
-#define BLOCKS_MAGIC UINT64_C(0x35636f6c62736c00) /* "\0lsbloc5" */
+#define BLOCKS_MAGIC UINT64_C(0x36636f6c62736c00) /* "\0lsbloc6" */
 
 /* How a memory begins; blocks follow. What is of a pair has pages when there is
  * one. */
@@ -17,7 +17,8 @@ struct block_words {
     uint64_t magic;
     uint64_t proof[2];           /* what its owner has told on the bus */
     _Alignas(64) ls_word asleep; /* threads that wait for lines */
-    _Alignas(64) ls_word rests;  /* 1: its bus thread waits for its bell */
+    _Alignas(64) block_word rests; /* the number of the rest in which its bus
+                                    * thread waits for its bell; 0: in none */
     struct block_row rows[BLOCK_READERS]; /* by the place of a pair here */
     struct line lines[BLOCK_READERS];     /* what it says; by the same place */
     struct ring rings[BLOCK_READERS];     /* by the same place */
@@ -82,6 +83,7 @@ struct block_pair {
     bool lends;
     uint64_t last;      /* that was sent to it */
     uint64_t seen_then; /* by it, when it was last looked */
+    uint64_t rung;      /* the last of its rests that its bell was rung in */
 };
 
 /* Made with the first pair. */
@@ -104,10 +106,12 @@ struct blocks {
     bool stopping;
     int64_t tick_at;
     ls_word news; /* a pair has come, or is over */
-    /* the bus thread's: whose rings it looks at, what news it knows, and
-     * whether there was a frame since it looked for more */
+    /* of who has the turn: whose rings it looks at, what news it knows, how
+     * often it has rested, and whether there was a frame since it looked for
+     * more */
     struct block_pair *watched[BLOCK_READERS]; /* loop.n_watched */
     uint32_t watched_since;
+    uint64_t n_rests;
     bool heard;
     struct patience patience;
     unsigned ear; /* the place whose line was read last */

@@ -3,6 +3,8 @@
  * - Whoever writes looks whether the other's bus thread rests after it has
  *   written; that says so before it looks once more: so one of the two sees the
  *   other, and a bell is rung only for who sleeps.
+ * - It says which of its rests this is, and is rung for once in each: who has
+ *   been rung for and has not come to run yet reads what follows as well.
  * - Frames follow each other: who has read one looks a few times more before it
  *   says that, with its core yielded, as long as that is cheap. To be woken for
  *   each costs both sides more.
@@ -32,10 +34,21 @@ bool rings_are_read(const ls_node *node, const struct peer *peer)
            atomic_load(&own->rings[pair->place].written);
 }
 
+/* Wake its bus thread, if that rests and nobody has yet. Lock held. */
+static void ring_for(struct block_pair *pair)
+{
+    const struct block_words *const theirs = ls_memory_data(pair->memory);
+    const uint64_t rest = block_load(pair->touched, &theirs->rests);
+    if (rest == 0 || rest == pair->rung)
+        return;
+    pair->rung = rest;
+    ls_memory_ring(pair->memory);
+}
+
 bool rings_send(ls_node *node, const struct peer *peer, const void *head,
                 size_t head_size, const void *body, size_t body_size)
 {
-    const struct block_pair *const pair = peer->blocks;
+    struct block_pair *const pair = peer->blocks;
     if (pair == NULL || !pair->lends)
         return false;
     const struct block_words *const theirs = ls_memory_data(pair->memory);
@@ -47,8 +60,7 @@ bool rings_send(ls_node *node, const struct peer *peer, const void *head,
                     block_load(pair->touched, &theirs->rings[row].taken), head,
                     head_size, body, body_size))
         return false;
-    if (line_load(pair->touched, &theirs->rests) != 0)
-        ls_memory_ring(pair->memory);
+    ring_for(pair);
     node->figures.stats.near++;
     return true;
 }
@@ -244,6 +256,7 @@ bool rings_rest(ls_node *node, bool begins)
         return true;
     struct blocks *const blocks = node->blocks;
     struct block_words *const own = ls_memory_own(blocks->memory);
-    line_store(blocks->touched, &own->rests, begins ? 1 : 0);
+    blocks->n_rests += begins ? 1 : 0;
+    block_store(blocks->touched, &own->rests, begins ? blocks->n_rests : 0);
     return !begins || !anything(node);
 }
