@@ -595,6 +595,47 @@ TEST(the_bell_is_rung_once_in_each_rest)
     end();
 }
 
+static void await_rung(void)
+{
+    const int64_t deadline = long_deadline();
+    while (!was_rung()) {
+        assert_true(ls_now(ls_runtime_threads()) < deadline);
+        ls_yield_core(ls_runtime_threads());
+    }
+}
+
+/* Nobody counts what begins to lend here. */
+static void let_the_bus_thread_look(void)
+{
+    (void)atomic_fetch_add(&node->n_near, 1);
+    blocks_tell_news(node);
+    node_wake(node);
+}
+
+TEST(what_is_left_to_the_bus_thread_is_rung_by_it)
+{
+    struct block_words *const words = begin_to_write();
+    rings_later(node, true);
+    assert_true(send_frame("one"));
+    assert_int_equal(node->blocks->to_ring, 0); /* it is awake */
+    words->rests = 1;
+    assert_true(send_frame("two"));
+    assert_true(send_frame("three"));
+    rings_later(node, false);
+    assert_int_equal(node->blocks->to_ring, 1);
+    assert_false(was_rung());
+    let_the_bus_thread_look();
+    transport_unlock(node->transport);
+    await_rung();
+    transport_lock(node->transport);
+    assert_true(send_frame("four"));
+    assert_false(was_rung());
+    words->rests = 2;
+    assert_true(send_frame("five"));
+    assert_true(was_rung());
+    end();
+}
+
 TEST(what_fits_into_a_slot_goes_into_the_line_of_who_heeds_it)
 {
     static const char text[LINE_BYTES];

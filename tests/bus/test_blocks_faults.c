@@ -1,4 +1,4 @@
-/* Large payloads in shared memory, in a simulated world of four under faults
+/* Large payloads in shared memory, in a simulated world of six under faults
  * that are drawn from a seed: messages that are lost, doubled and late, resets,
  * pauses that are taken for losses, a kill. Handlers read slowly, and look
  * twice: nobody ever reads what is not what was sent, and in the end every
@@ -12,7 +12,7 @@
 #include "lockstep/random.h"
 #include "test.h"
 
-#define MEMBERS 4
+#define MEMBERS 6
 #define EVENTS  24
 #define FAULTS  10
 #define KIB     1024u

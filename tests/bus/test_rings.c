@@ -342,17 +342,18 @@ TEST(a_frame_for_another_or_of_another_or_of_another_kind_is_refused)
 
 /* ---- schedules --------------------------------------------------------- */
 
-/* Two nodes of a simulated host each, that share memory, emit to each other
- * what is short and what is long, now close together and now not. Nothing is
- * lost on their network, but it is slow: what is nevertheless sent over it is
- * long behind what goes through memory. */
-enum { SENT = 60, DELAY_MS = 20 };
+/* Nodes of a simulated host each, that share memory, emit to each other what is
+ * short and what is long, now close together and now not. Nothing is lost on
+ * their network, but it is slow: what is nevertheless sent over it is long
+ * behind what goes through memory. */
+enum { SENT = 60, DELAY_MS = 20, MANY = 6 };
 
 struct half;
 struct schedule {
     struct net net;
     uint64_t seed;
     uint32_t window; /* messages */
+    size_t n;        /* of them */
     struct half {
         struct schedule *schedule;
         ls_runtime *runtime;
@@ -362,7 +363,7 @@ struct schedule {
         ls_cond changed;
         uint64_t next, disorder;
         struct ls_node_stats stats;
-    } half[2];
+    } half[MANY];
     uint64_t n_near;          /* events that went through memory */
     int64_t emitted_at, took; /* ns; by the last event that was handled */
     void (*emit)(struct half *half, size_t index);
@@ -387,7 +388,7 @@ static void begin_half(struct half *half, size_t index)
 {
     char bind[64];
     struct ls_node_options options;
-    net_node(&options, bind, index, 2, half->runtime);
+    net_node(&options, bind, index, half->schedule->n, half->runtime);
     options.shared_bytes = 512 << 10;
     options.emit_timeout_ms = options.start_timeout_ms = LONG_MS;
     options.window_messages = half->schedule->window;
@@ -452,7 +453,7 @@ static void half_main(void *arg)
 static void schedule_body(struct net *net)
 {
     struct schedule *s = net->self;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < s->n; i++) {
         struct half *half = &s->half[i];
         *half = (struct half){.schedule = s,
                               .runtime = ls_host_runtime(net->hosts[i])};
@@ -461,16 +462,17 @@ static void schedule_body(struct net *net)
         assert_ok(ls_thread_spawn(half->runtime, &half->thread, "half",
                                   half_main, half));
     }
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < s->n; i++) {
         assert_ok(ls_thread_join(&s->half[i].thread, LS_FOREVER));
         ls_cond_fini(&s->half[i].changed);
         ls_mutex_fini(&s->half[i].mutex);
     }
 }
 
-static void run_schedule(struct schedule *s, uint64_t seed, int64_t delay_ns,
-                         void (*emit)(struct half *half, size_t index),
-                         uint32_t window)
+static void run_schedule_of(struct schedule *s, size_t n, uint64_t seed,
+                            int64_t delay_ns,
+                            void (*emit)(struct half *half, size_t index),
+                            uint32_t window)
 {
     const struct ls_network_path path = {.delay_ns = delay_ns};
     memset(s, 0, sizeof *s);
@@ -480,8 +482,16 @@ static void run_schedule(struct schedule *s, uint64_t seed, int64_t delay_ns,
     s->seed = seed;
     s->emit = emit;
     s->window = window;
+    s->n = n;
     assert_ok(ls_simulation_run(s->net.simulation, net_body, &s->net));
     net_close(&s->net);
+}
+
+static void run_schedule(struct schedule *s, uint64_t seed, int64_t delay_ns,
+                         void (*emit)(struct half *half, size_t index),
+                         uint32_t window)
+{
+    run_schedule_of(s, 2, seed, delay_ns, emit, window);
 }
 
 static void assert_all_came(const struct schedule *s, size_t index)
@@ -563,8 +573,8 @@ TEST(in_no_schedule_a_frame_passes_by_one_that_goes_to_sleep)
     }
 }
 
-/* One after the other, in blocks: seven have room, and the eighth would wait
- * for the network. */
+/* One after the other, in blocks, to all others: seven have room, and the
+ * eighth would wait for the network. */
 static void emit_in_blocks(struct half *half, size_t index)
 {
     enum { FIRST = 10 }; /* until they are a pair, and all has come */
@@ -574,7 +584,8 @@ static void emit_in_blocks(struct half *half, size_t index)
             ls_rest_until(half->runtime, ls_deadline(half->runtime, 500));
         s->emitted_at = net_now(&s->net);
         s->n_near += emit_to_other(half, n, 70000);
-        await_handled(half, &s->half[1], n);
+        for (size_t i = 1; i < s->n; i++)
+            await_handled(half, &s->half[i], n);
         if (n >= FIRST && s->took > LS_NS_PER_MS)
             fail_msg("seed %llu: event %llu came after %lld us",
                      (unsigned long long)s->seed, (unsigned long long)n,
@@ -590,6 +601,16 @@ TEST(who_waits_for_room_for_long_ones_is_told_through_memory)
     for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
         static struct schedule s;
         run_schedule(&s, seed, DELAY_MS * LS_NS_PER_MS, emit_in_blocks, 32);
+    }
+}
+
+TEST(many_are_woken_for_a_long_one_as_soon_as_one_is)
+{
+    const struct seeds seeds = seeds_of(20);
+    for (uint64_t seed = seeds.first; seed < seeds.end; seed++) {
+        static struct schedule s;
+        run_schedule_of(&s, MANY, seed, DELAY_MS * LS_NS_PER_MS, emit_in_blocks,
+                        32);
     }
 }
 

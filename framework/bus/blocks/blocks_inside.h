@@ -15,8 +15,8 @@
  * one. */
 struct block_words {
     uint64_t magic;
-    uint64_t proof[2];           /* what its owner has told on the bus */
-    _Alignas(64) ls_word asleep; /* threads that wait for lines */
+    uint64_t proof[2];             /* what its owner has told on the bus */
+    _Alignas(64) ls_word asleep;   /* threads that wait for lines */
     _Alignas(64) block_word rests; /* the number of the rest in which its bus
                                     * thread waits for its bell; 0: in none */
     struct block_row rows[BLOCK_READERS]; /* by the place of a pair here */
@@ -81,9 +81,9 @@ struct block_pair {
 
     /* as the owner of blocks */
     bool lends;
-    uint64_t last;      /* that was sent to it */
-    uint64_t seen_then; /* by it, when it was last looked */
-    uint64_t rung;      /* the last of its rests that its bell was rung in */
+    uint64_t last;         /* that was sent to it */
+    uint64_t seen_then;    /* by it, when it was last looked */
+    _Atomic uint64_t rung; /* the last of its rests that its bell was rung in */
 };
 
 /* Made with the first pair. */
@@ -112,6 +112,8 @@ struct blocks {
     struct block_pair *watched[BLOCK_READERS]; /* loop.n_watched */
     uint32_t watched_since;
     uint64_t n_rests;
+    bool rings_later;         /* whoever writes does not ring, but notes here */
+    _Atomic uint64_t to_ring; /* whom the bus thread is to: a set of places */
     bool heard;
     struct patience patience;
     unsigned ear; /* the place whose line was read last */

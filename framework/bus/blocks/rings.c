@@ -34,15 +34,19 @@ bool rings_are_read(const ls_node *node, const struct peer *peer)
            atomic_load(&own->rings[pair->place].written);
 }
 
-/* Wake its bus thread, if that rests and nobody has yet. Lock held. */
-static void ring_for(struct block_pair *pair)
+/* The rest that its bus thread is to be woken from; 0: none. */
+static uint64_t unheard_in(const struct block_pair *pair)
 {
     const struct block_words *const theirs = ls_memory_data(pair->memory);
     const uint64_t rest = block_load(pair->touched, &theirs->rests);
-    if (rest == 0 || rest == pair->rung)
-        return;
-    pair->rung = rest;
-    ls_memory_ring(pair->memory);
+    return rest != atomic_load(&pair->rung) ? rest : 0;
+}
+
+static void ring_for(struct block_pair *pair)
+{
+    const uint64_t rest = unheard_in(pair);
+    if (rest != 0 && atomic_exchange(&pair->rung, rest) != rest)
+        ls_memory_ring(pair->memory);
 }
 
 bool rings_send(ls_node *node, const struct peer *peer, const void *head,
@@ -60,9 +64,23 @@ bool rings_send(ls_node *node, const struct peer *peer, const void *head,
                     block_load(pair->touched, &theirs->rings[row].taken), head,
                     head_size, body, body_size))
         return false;
-    ring_for(pair);
+    if (!node->blocks->rings_later)
+        ring_for(pair);
+    else if (unheard_in(pair) != 0)
+        (void)atomic_fetch_or(&node->blocks->to_ring, UINT64_C(1)
+                                                          << pair->place);
     node->figures.stats.near++;
     return true;
+}
+
+void rings_later(ls_node *node, bool begins)
+{
+    struct blocks *const blocks = node->blocks;
+    if (blocks == NULL)
+        return;
+    blocks->rings_later = begins;
+    if (!begins && atomic_load(&blocks->to_ring) != 0)
+        transport_wake(node->transport);
 }
 
 void rings_want(ls_node *node, struct peer *peer)
@@ -214,6 +232,19 @@ static bool anything_of(ls_node *node, uint32_t id)
         if (node->blocks->watched[i]->id == id)
             return has_frame(node->blocks->watched[i]);
     return false;
+}
+
+void rings_ring(ls_node *node)
+{
+    if (!lines_any(node) || atomic_load(&node->blocks->to_ring) == 0)
+        return;
+    const unsigned n = watch(node);
+    const uint64_t places = atomic_exchange(&node->blocks->to_ring, 0);
+    for (unsigned i = 0; i < n; i++) {
+        struct block_pair *const pair = node->blocks->watched[i];
+        if ((places >> pair->place & 1) != 0)
+            ring_for(pair);
+    }
 }
 
 void rings_read(ls_node *node)

@@ -14,6 +14,13 @@ struct peer;
  * long; nothing was sent. */
 bool rings_send(ls_node *node, const struct peer *peer, const void *head,
                 size_t head_size, const void *body, size_t body_size);
+/* Begin, or end, to leave it to the bus thread to wake those that what is sent
+ * is for: who writes to many is put aside by each that it wakes, and they have
+ * more to read at once when they come to run a little later. Lock held, from
+ * the begin to the end. */
+void rings_later(ls_node *node, bool begins);
+/* Wake those that were left to it. Bus thread, lock not held. */
+void rings_ring(ls_node *node);
 /* Whether all that was sent to it was read, if they are a pair. Lock held. */
 bool rings_are_read(const ls_node *node, const struct peer *peer);
 /* Have this node and a peer become a pair, if they can and are none. Lock

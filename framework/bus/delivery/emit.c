@@ -157,8 +157,9 @@ int emit_wait_room(struct emit *e, size_t size)
 
 /* ---- publishing -------------------------------------------------------- */
 
-/* Longer ones are copied once less over a connection; and to more nodes its
- * threads tell sooner than one that wakes them in turn. */
+/* Longer ones are copied once less over a connection; and to more nodes other
+ * threads tell sooner than one that wakes them in turn: those of connections,
+ * or of blocks the bus thread. */
 #define NEAR_BYTES   4096
 #define NEAR_TARGETS 4
 
@@ -568,10 +569,12 @@ int emit_block(struct emit *e, bool *done)
         const uint64_t number =
             blocks_lend(node, &draft, all.at, all.n, e->how->keeps);
         emit_number(e);
+        rings_later(node, all.n > NEAR_TARGETS);
         for (size_t i = 0; i < all.n; i++) {
             const int sent = publish_handle(e, all.at[i], &draft, number);
             status = status == LS_OK ? sent : status;
         }
+        rings_later(node, false);
     }
     *done = there || status != LS_OK;
     e->by_block = false;

@@ -662,6 +662,7 @@ void bus_turn(ls_node *node, int64_t until)
     (void)transport_poll(node->transport, earlier(until, node->loop.next),
                          &events, node);
     node->loop.now = ls_now(node->runtime);
+    rings_ring(node);
     rings_read(node);
     /* Only when there is need: the task thread that a message has just woken
      * wants the same lock. */
