@@ -3,7 +3,9 @@
  * A few looks while everybody who takes part can have a core; then a core is
  * yielded between looks, as long as that is cheap. A yield that took long says
  * that somebody else needs the core: then the next waits sleep at once, first
- * 32 of them, four times as many each time, until 256 waits went well.
+ * 32 of them, four times as many each time, until 256 waits went well. Who only
+ * looks for more gains less by each look than one that is dear costs, by a
+ * factor of some hundreds: it begins with 1024.
  * Thread: owner.
  * Source: docs/shared-memory.md, "How members wait". */
 #ifndef LOCKSTEP_PATIENCE_H
@@ -17,6 +19,7 @@ enum {
     PATIENCE_YIELDS = 64,
     PATIENCE_YIELDS_FOR_MORE = 4,
     PATIENCE_SULK_FIRST = 32,
+    PATIENCE_SULK_FIRST_FOR_MORE = 1024,
     PATIENCE_SULK_MAX = 1 << 16,
     PATIENCE_GOOD_WAITS = 256,
 };
@@ -26,6 +29,7 @@ enum {
 struct patience {
     unsigned spins, yields; /* looks before it sleeps */
     unsigned sulk;          /* waits that are left to sleep at once in */
+    unsigned first;         /* sulk, when all has gone well for long */
     unsigned penalty, good; /* the next sulk; waits since the last */
 };
 
@@ -36,6 +40,7 @@ static inline void patience_begin(struct patience *p, ls_runtime *runtime,
     const bool touched = ls_memory_touched(runtime);
     *p = (struct patience){.spins = n <= cores && !touched ? PATIENCE_SPINS : 0,
                            .yields = touched ? 2 : PATIENCE_YIELDS,
+                           .first = PATIENCE_SULK_FIRST,
                            .penalty = PATIENCE_SULK_FIRST};
 }
 
@@ -46,7 +51,8 @@ static inline void patience_begin_for_more(struct patience *p,
 {
     *p = (struct patience){
         .yields = ls_memory_touched(runtime) ? 0 : PATIENCE_YIELDS_FOR_MORE,
-        .penalty = PATIENCE_SULK_FIRST};
+        .first = PATIENCE_SULK_FIRST_FOR_MORE,
+        .penalty = PATIENCE_SULK_FIRST_FOR_MORE};
 }
 
 static inline void patience_pause(void)
@@ -70,8 +76,8 @@ static inline bool patience_yield(struct patience *p, ls_runtime *runtime,
         return true;
     p->sulk = p->penalty;
     p->good = 0;
-    if (p->penalty < PATIENCE_SULK_MAX)
-        p->penalty *= 4;
+    p->penalty =
+        p->penalty < PATIENCE_SULK_MAX / 4 ? 4 * p->penalty : PATIENCE_SULK_MAX;
     return false;
 }
 
@@ -97,7 +103,7 @@ static inline bool patience_look(struct patience *p, ls_runtime *runtime,
         if (has_come(self)) {
             if (++p->good > PATIENCE_GOOD_WAITS) {
                 p->good = 0;
-                p->penalty = PATIENCE_SULK_FIRST;
+                p->penalty = p->first;
             }
             return true;
         }

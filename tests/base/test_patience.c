@@ -1,0 +1,166 @@
+/* Looking before sleeping, on a clock that only yields let go on. */
+#include "patience.h"
+
+#include "memory_ops.h"
+#include "runtime_ops.h"
+#include "test.h"
+
+/* ---- a runtime that is looked at --------------------------------------- */
+
+static int64_t now, yield_ns;
+static unsigned yields, looks, comes_at; /* at which look; 0: never */
+
+static int64_t its_now(ls_runtime *runtime)
+{
+    (void)runtime;
+    return now;
+}
+
+static void its_yield(ls_runtime *runtime)
+{
+    (void)runtime;
+    yields++;
+    now += yield_ns;
+}
+
+static const struct ls_memory_ops memory = {.yield = its_yield};
+static const struct ls_runtime_ops ops = {.now = its_now, .memory = &memory};
+static ls_runtime runtime = {.ops = &ops};
+
+static bool has_come(void *self)
+{
+    (void)self;
+    return ++looks == comes_at;
+}
+
+/* Wait until it comes at this look. */
+static bool look(struct patience *p, unsigned at)
+{
+    yields = looks = 0;
+    comes_at = at;
+    return patience_look(p, &runtime, has_come, NULL);
+}
+
+/* Five take part, on two cores. */
+static struct patience of_five(void)
+{
+    struct patience p;
+    now = 1;
+    yield_ns = LS_NS_PER_US;
+    patience_begin(&p, &runtime, 5, 2);
+    return p;
+}
+
+/* How many waits go by without a yield before one has it. */
+static unsigned sleeps_at_once(struct patience *p)
+{
+    unsigned n = 0;
+    yield_ns = LS_NS_PER_US;
+    while (!look(p, 0) && yields == 0) {
+        assert_int_equal(looks, 1);
+        n++;
+    }
+    return n;
+}
+
+static void have_a_dear_yield(struct patience *p)
+{
+    yield_ns = PATIENCE_YIELD_DEAR_NS + 1;
+    assert_false(look(p, 0));
+    assert_int_equal(yields, 1);
+}
+
+static void go_well(struct patience *p, unsigned times)
+{
+    yield_ns = LS_NS_PER_US;
+    while (times-- > 0)
+        assert_true(look(p, 1));
+}
+
+/* ---- its promises ------------------------------------------------------ */
+
+TEST(a_core_is_yielded_between_looks_that_come_to_nothing)
+{
+    struct patience p = of_five();
+    assert_false(look(&p, 0));
+    assert_int_equal(looks, PATIENCE_YIELDS);
+    assert_int_equal(yields, PATIENCE_YIELDS);
+}
+
+TEST(no_longer_than_until_it_comes)
+{
+    struct patience p = of_five();
+    assert_true(look(&p, 3));
+    assert_int_equal(looks, 3);
+    assert_int_equal(yields, 2);
+}
+
+TEST(who_can_have_a_core_looks_many_times_before_each_yield)
+{
+    struct patience p;
+    yield_ns = LS_NS_PER_US;
+    patience_begin(&p, &runtime, 2, 2);
+    assert_true(look(&p, PATIENCE_SPINS));
+    assert_int_equal(yields, (PATIENCE_SPINS - 1) / PATIENCE_SPINS_PER_YIELD);
+    assert_false(look(&p, 0));
+    assert_int_equal(looks, PATIENCE_SPINS + PATIENCE_YIELDS);
+}
+
+TEST(
+    after_a_dear_yield_the_next_waits_sleep_at_once_four_times_as_many_each_time)
+{
+    struct patience p = of_five();
+    have_a_dear_yield(&p);
+    assert_int_equal(sleeps_at_once(&p), PATIENCE_SULK_FIRST);
+    have_a_dear_yield(&p);
+    assert_int_equal(sleeps_at_once(&p), 4 * PATIENCE_SULK_FIRST);
+}
+
+TEST(what_is_there_already_is_seen_by_who_sleeps_at_once_too)
+{
+    struct patience p = of_five();
+    have_a_dear_yield(&p);
+    assert_true(look(&p, 1));
+}
+
+TEST(the_penalty_grows_to_a_limit)
+{
+    struct patience p = of_five();
+    for (int i = 0; i < 10; i++) {
+        have_a_dear_yield(&p);
+        (void)sleeps_at_once(&p);
+    }
+    have_a_dear_yield(&p);
+    assert_int_equal(sleeps_at_once(&p), PATIENCE_SULK_MAX);
+}
+
+TEST(when_waits_have_gone_well_for_long_it_is_the_first_again)
+{
+    struct patience p = of_five();
+    unsigned penalty = PATIENCE_SULK_FIRST;
+    for (int i = 0; i < 3; i++) {
+        have_a_dear_yield(&p);
+        assert_int_equal(sleeps_at_once(&p), penalty);
+        go_well(&p, PATIENCE_GOOD_WAITS); /* one more is missing */
+        penalty *= 4;
+    }
+    have_a_dear_yield(&p);
+    assert_int_equal(sleeps_at_once(&p), penalty);
+    go_well(&p, PATIENCE_GOOD_WAITS + 1);
+    have_a_dear_yield(&p);
+    assert_int_equal(sleeps_at_once(&p), PATIENCE_SULK_FIRST);
+}
+
+TEST(who_looks_for_more_does_so_briefly_and_gives_up_for_longer)
+{
+    struct patience p;
+    yield_ns = LS_NS_PER_US;
+    patience_begin_for_more(&p, &runtime);
+    assert_false(look(&p, 0));
+    assert_int_equal(yields, PATIENCE_YIELDS_FOR_MORE);
+    have_a_dear_yield(&p);
+    assert_int_equal(sleeps_at_once(&p), PATIENCE_SULK_FIRST_FOR_MORE);
+    go_well(&p, PATIENCE_GOOD_WAITS + 1);
+    have_a_dear_yield(&p);
+    assert_int_equal(sleeps_at_once(&p), PATIENCE_SULK_FIRST_FOR_MORE);
+}
