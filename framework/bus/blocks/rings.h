@@ -16,8 +16,8 @@ bool rings_send(ls_node *node, const struct peer *peer, const void *head,
                 size_t head_size, const void *body, size_t body_size);
 /* Begin, or end, to leave it to the bus thread to wake those that what is sent
  * is for: who writes to many is put aside by each that it wakes, and they have
- * more to read at once when they come to run a little later. Lock held, from
- * the begin to the end. */
+ * more to read at once when they come to run a little later. begins: false is
+ * right also if it has not begun. Lock held, from the begin to the end. */
 void rings_later(ls_node *node, bool begins);
 /* Wake those that were left to it. Bus thread, lock not held. */
 void rings_ring(ls_node *node);

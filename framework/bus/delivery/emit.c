@@ -540,6 +540,13 @@ static int publish_handle(struct emit *e, struct peer *to,
     return status;
 }
 
+/* Whether who reads them is woken by the bus thread. A few that wait for it
+ * are sooner woken by this one; not when more follows than they read. */
+static bool rings_later_for(const struct emit *e, const struct targets *all)
+{
+    return all->n > NEAR_TARGETS || (all->n > 1 && !have_read(e, all));
+}
+
 int emit_block(struct emit *e, bool *done)
 {
     struct block_draft draft;
@@ -569,7 +576,7 @@ int emit_block(struct emit *e, bool *done)
         const uint64_t number =
             blocks_lend(node, &draft, all.at, all.n, e->how->keeps);
         emit_number(e);
-        rings_later(node, all.n > NEAR_TARGETS);
+        rings_later(node, rings_later_for(e, &all));
         for (size_t i = 0; i < all.n; i++) {
             const int sent = publish_handle(e, all.at[i], &draft, number);
             status = status == LS_OK ? sent : status;
