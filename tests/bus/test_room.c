@@ -261,7 +261,8 @@ static void reduce_one(struct member *m, size_t n)
 
 static void reduce(struct member *m)
 {
-    const size_t counts[] = {0, 1, 4, 5, 2048, 2049, WORDS};
+    const size_t counts[] = {0,   1,   4,    5,    511,  512,  513,
+                             700, 900, 1000, 2048, 2049, WORDS};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         if (i == 0 || m->status == LS_OK)
             reduce_one(m, counts[i]);
@@ -272,6 +273,53 @@ TEST(all_reduce_folds_in_the_order_of_places_to_the_bit)
     static struct rooms rooms;
     start(&rooms);
     together(&rooms, reduce);
+    all_end_with(&rooms, LS_OK, "");
+    stop(&rooms);
+}
+
+/* ---- waiting ------------------------------------------------------------- */
+
+/* It has ended, and was a long one or not. */
+static void ended(struct member *m, int status, bool is_long)
+{
+    if (m->status != LS_OK)
+        return;
+    if (status == LS_OK && m->room->core.is_long != is_long)
+        status = ls_error(LS_EINVARIANT, "it is%s a long one",
+                          is_long ? " not" : "");
+    keep(m, status);
+}
+
+static void short_and_long(struct member *m)
+{
+    ls_room *const room = m->room;
+    const size_t size = WORDS, all = MEMBERS * size * sizeof(float);
+    float *const data = calloc(MEMBERS, size * sizeof *data);
+    if (data == NULL)
+        return;
+    m->status = LS_OK;
+    ended(m, ls_room_all_reduce(room, "r", &mean, data, data, size, LONG_MS),
+          true);
+    ended(m, ls_room_barrier(room, "b", LONG_MS), false);
+    ended(m, ls_room_broadcast(room, "b", 0, data, size, LONG_MS), true);
+    ended(m, ls_room_all_reduce(room, "r", &mean, data, data, 700, LONG_MS),
+          false);
+    ended(m,
+          ls_room_all_gather(room, "g", data, size, data + size, all - size,
+                             NULL, LONG_MS),
+          true);
+    ended(m,
+          ls_room_all_gather(room, "g", data, 9, data + 9, 27, NULL, LONG_MS),
+          false);
+    free(data);
+}
+
+/* Those that wait while others copy find that yields are dear. */
+TEST(who_waits_in_long_operations_learns_nothing_for_short_ones)
+{
+    static struct rooms rooms;
+    start(&rooms);
+    together(&rooms, short_and_long);
     all_end_with(&rooms, LS_OK, "");
     stop(&rooms);
 }

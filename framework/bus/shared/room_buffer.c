@@ -121,6 +121,7 @@ int ls_room_fold_buffer(ls_room *room, const char *name,
     if (buffer->excluded != room->core.excluded &&
         (status = share_out(room, buffer)) != LS_OK)
         return room_failed(room, core_give_up(&room->core, status));
+    room_is_to_copy(room, count * fold->width);
     status = room_pass(room);
     if (status != LS_OK)
         return status;

@@ -111,6 +111,7 @@ static int stream(ls_room *room, unsigned root, const void *in, void *out,
     const uint32_t end =
         room->streamed +
         (uint32_t)((size + room->chunk_bytes - 1) / room->chunk_bytes);
+    room_is_to_copy(room, size);
     if (root == room->me)
         room_lend(room, in, size, NULL, 0);
     int status = room_pass(room);
@@ -254,6 +255,7 @@ static int gather_lent(ls_room *room, const struct gathering *g)
 static int gather_long(ls_room *room, const struct gathering *g,
                        const unsigned char *data, size_t size)
 {
+    room_is_to_copy(room, g->total);
     room->has_lent = g->lent[room->me] != NULL;
     if (!g->copies)
         return gather_lent(room, g);

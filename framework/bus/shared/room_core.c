@@ -30,6 +30,7 @@ void core_call(struct room_core *core, int wait_ms)
 {
     core->wait_ms = wait_ms;
     core->due.at = 0;
+    core->is_long = false;
     if (core->quit != LS_OK)
         core->quit = LS_OK;
 }
@@ -52,7 +53,8 @@ void core_begin(struct room_core *core, double cores)
 {
     core->touched = ls_memory_touched(core->runtime);
     core->straggler = core->n - 1;
-    patience_begin(&core->patience, core->runtime, core->n, cores);
+    for (size_t i = 0; i < 2; i++)
+        patience_begin(&core->patience[i], core->runtime, core->n, cores);
 }
 
 void core_store(struct room_core *core, ls_word *word, uint32_t value)
@@ -166,7 +168,8 @@ static void look(struct room_core *core, const ls_word *word, uint32_t value,
                  unsigned place)
 {
     struct sight sight = {core, word, value, place};
-    (void)patience_look(&core->patience, core->runtime, is_in_sight, &sight);
+    (void)patience_look(&core->patience[core->is_long], core->runtime,
+                        is_in_sight, &sight);
 }
 
 /* Epochs are compared by their distance, so what was said of trouble long ago

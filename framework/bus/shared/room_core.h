@@ -45,7 +45,10 @@ struct room_core {
     int64_t grace_ns;
     int wait_ms;       /* of the operation */
     struct ls_due due; /* its own; at 0: it has not had to wait yet */
-    struct patience patience;
+    /* What waits have found out: for others that come, and, apart from that,
+     * for others that copy what is long. */
+    struct patience patience[2];
+    bool is_long;            /* the operation copies so */
     struct room_cause cause; /* of the last failure */
     bool same;      /* all have called the same in the last epoch, as far as
                      * this member has looked */
