@@ -116,6 +116,19 @@ TEST(
     assert_int_equal(sleeps_at_once(&p), 4 * PATIENCE_SULK_FIRST);
 }
 
+TEST(a_yield_may_take_longer_where_others_copy_meanwhile)
+{
+    struct patience p = of_five();
+    p.dear_ns = PATIENCE_YIELD_DEAR_LONG_NS;
+    yield_ns = PATIENCE_YIELD_DEAR_LONG_NS;
+    assert_false(look(&p, 0));
+    assert_int_equal(yields, PATIENCE_YIELDS);
+    yield_ns++;
+    assert_false(look(&p, 0));
+    assert_int_equal(yields, 1);
+    assert_int_equal(sleeps_at_once(&p), PATIENCE_SULK_FIRST);
+}
+
 TEST(what_is_there_already_is_seen_by_who_sleeps_at_once_too)
 {
     struct patience p = of_five();

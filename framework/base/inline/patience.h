@@ -24,9 +24,12 @@ enum {
     PATIENCE_GOOD_WAITS = 256,
 };
 #define PATIENCE_YIELD_DEAR_NS (300 * LS_NS_PER_US)
+/* Where those that are waited for copy meanwhile, some of them on this core. */
+#define PATIENCE_YIELD_DEAR_LONG_NS (2 * LS_NS_PER_MS)
 
 /* How somebody waits, and what it has found out about that. */
 struct patience {
+    int64_t dear_ns;        /* a yield that takes longer is */
     unsigned spins, yields; /* looks before it sleeps */
     unsigned sulk;          /* waits that are left to sleep at once in */
     unsigned first;         /* sulk, when all has gone well for long */
@@ -38,7 +41,8 @@ static inline void patience_begin(struct patience *p, ls_runtime *runtime,
                                   unsigned n, double cores)
 {
     const bool touched = ls_memory_touched(runtime);
-    *p = (struct patience){.spins = n <= cores && !touched ? PATIENCE_SPINS : 0,
+    *p = (struct patience){.dear_ns = PATIENCE_YIELD_DEAR_NS,
+                           .spins = n <= cores && !touched ? PATIENCE_SPINS : 0,
                            .yields = touched ? 2 : PATIENCE_YIELDS,
                            .first = PATIENCE_SULK_FIRST,
                            .penalty = PATIENCE_SULK_FIRST};
@@ -50,6 +54,7 @@ static inline void patience_begin_for_more(struct patience *p,
                                            ls_runtime *runtime)
 {
     *p = (struct patience){
+        .dear_ns = PATIENCE_YIELD_DEAR_NS,
         .yields = ls_memory_touched(runtime) ? 0 : PATIENCE_YIELDS_FOR_MORE,
         .first = PATIENCE_SULK_FIRST_FOR_MORE,
         .penalty = PATIENCE_SULK_FIRST_FOR_MORE};
@@ -72,7 +77,7 @@ static inline bool patience_yield(struct patience *p, ls_runtime *runtime,
     const int64_t before = *since != 0 ? *since : ls_now(runtime);
     ls_yield_core(runtime);
     *since = ls_now(runtime);
-    if (*since - before <= PATIENCE_YIELD_DEAR_NS)
+    if (*since - before <= p->dear_ns)
         return true;
     p->sulk = p->penalty;
     p->good = 0;
