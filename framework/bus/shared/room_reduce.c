@@ -2,12 +2,10 @@
  *
  * - They are folded in the order of places, and each number by one member
  *   alone, or by all in the same way: so all have the same bits.
- * - From 2 KiB on each member folds a share, a stretch of the numbers, and
- * takes those of the others one epoch later.
- * - A long reduction does so in stages. A stage takes a part of each share:
- * every member brings its numbers of all parts, and then folds the part of its
- * own share. Stage s is brought while s-1 is folded and s-2 collected, with an
- *   epoch between.
+ * - A long reduction has a share for each member, a stretch of the numbers. A
+ *   stage takes a part of each share: every member brings its numbers of all
+ *   parts, and then folds the part of its own share. Stage s is brought while
+ *   s-1 is folded and s-2 collected, with an epoch between.
  * - Nothing that a member may still read is written before an epoch that it
  *   must enter: what is brought and what is folded have two slots each, and the
  *   last part is collected after the last epoch, from the slots of the folds,
@@ -23,8 +21,9 @@
 /* Numbers are folded a block at a time: it stays in the first cache. */
 enum { BLOCK_BYTES = 4096, LINE_BYTES = 64 };
 
-/* From here on an epoch more takes less time than to fold all of it. */
-enum { BY_SHARES_FROM_BYTES = 2048 };
+/* From here on an all_reduce is a long one: an epoch more takes less time than
+ * to fold the shares of all. */
+enum { LONG_FROM_BYTES = 2048 };
 
 /* Up to here an all_reduce that copies takes less time than one epoch more. */
 enum { LEND_BEYOND_BYTES = 32 * 1024 };
@@ -96,7 +95,6 @@ static int reduce_short(ls_room *room, const struct ls_room_fold *fold,
     return room_confirm(room);
 }
 
-/* What members bring, and who folds what of it. */
 struct reduction {
     const struct ls_room_fold *fold;
     const unsigned char *in;
@@ -169,35 +167,6 @@ static void collect(ls_room *room, const struct reduction *r, size_t stage)
                    room_at(room, r->owners[i], folded_offset(room, stage)),
                    n * width);
     }
-}
-
-/* Each member folds its share of what fits into a slot, and takes those of the
- * others from the next one. */
-static int reduce_short_by_shares(ls_room *room, const struct reduction *r)
-{
-    struct room_core *const core = &room->core;
-    const size_t width = r->fold->width, bytes = r->count * width;
-    size_t first, offset = slot_offset(core->own, room_next_slot(room), bytes);
-    core_write(core, room_own(room, offset), r->in, bytes);
-    int status = room_pass(room);
-    if (status != LS_OK)
-        return status;
-    const size_t folded = slot_offset(core->own, room_next_slot(room), bytes);
-    size_t n = part_of(r, r->own, 0, &first);
-    if (n != 0 && (!core->touched || ls_memory_touch(room->runtime)))
-        room_fold(room, r->fold, offset + first * width,
-                  room_own(room, folded + first * width), n);
-    status = room_pass(room);
-    if (status != LS_OK)
-        return status;
-    for (unsigned i = 0; i < r->n; i++) {
-        n = part_of(r, i, 0, &first);
-        if (n != 0)
-            memcpy(r->out + first * width,
-                   room_at(room, r->owners[i], folded + first * width),
-                   n * width);
-    }
-    return room_confirm(room);
 }
 
 /* A part is that of so many chunks, and begins with a line of the cache. */
@@ -360,7 +329,7 @@ int ls_room_all_reduce(ls_room *room, const char *name,
     if (status != LS_OK)
         return status;
     const size_t bytes = count * fold->width;
-    if (bytes < BY_SHARES_FROM_BYTES)
+    if (bytes < LONG_FROM_BYTES)
         return reduce_short(room, fold, in, bytes, 0, out, count);
     struct reduction r = {.fold = fold, .in = in, .out = out, .count = count};
     for (unsigned i = 0; i < room->n; i++) {
@@ -372,9 +341,6 @@ int ls_room_all_reduce(ls_room *room, const char *name,
     const size_t line = LINE_BYTES / fold->width;
     assert(r.n > 0); /* this member is counted */
     r.share = ((count + r.n - 1) / r.n + line - 1) / line * line;
-    r.part = r.share;
-    if (bytes <= ROOM_SMALL_BYTES)
-        return reduce_short_by_shares(room, &r);
     set_stages(room, &r, 1);
     return reduce_long(room, &r);
 }
