@@ -1,5 +1,6 @@
 /* Checkpoints of all ranks: each writes its own entry, rank 0 also what is
  * shared; then it commits. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,12 @@
 #define MODEL    "model"
 #define OF_MODEL "model." /* what blobs of parameters begin with */
 #define RANKS    "ranks"  /* a note of the manifest */
+
+/* Of its entry. */
+static void name_rank(char out[LS_CHECKPOINT_NODE_MAX + 1], size_t rank)
+{
+    (void)snprintf(out, LS_CHECKPOINT_NODE_MAX + 1, "rank.%zu", rank);
+}
 
 /* ---- opening ------------------------------------------------------------- */
 
@@ -41,13 +48,13 @@ int ls_driver_open_checkpoints(ls_driver *driver, const char *folder,
                                const struct ls_checkpoint_retention *retention)
 {
     struct driver_saves *const saves = &driver->saves;
-    char node[32];
+    char node[LS_CHECKPOINT_NODE_MAX + 1];
     int status = driver_need_all(driver);
     if (status == LS_OK && saves->own != NULL)
         status = ls_error(LS_ESTATE, "driver: checkpoints are open");
     if (status != LS_OK)
         return status;
-    (void)snprintf(node, sizeof node, "rank.%u", driver->rank);
+    name_rank(node, driver->rank);
     if (driver->rank == 0)
         status = open_as(&saves->shared, folder, SHARED, true, retention);
     if (status == LS_OK)
@@ -100,6 +107,23 @@ static int write_entries(ls_driver *driver, int64_t number,
     return status;
 }
 
+/* By its name a rank finds it again. */
+static int read_entry(struct ls_checkpoint_entry *out,
+                      const ls_document *document, size_t rank)
+{
+    char name[LS_CHECKPOINT_NODE_MAX + 1];
+    const int status = ls_record_read(&ls_checkpoint_entry_record, out,
+                                      ls_document_root(document));
+    name_rank(name, rank);
+    if (status == LS_OK && strcmp(out->node, name) != 0)
+        return ls_error(
+            LS_EPROTO,
+            "driver: rank %zu says that it has written the entry of "
+            "\"%s\", and not that of \"%s\"",
+            rank, out->node, name);
+    return status;
+}
+
 /* The entries of all ranks, to rank 0. */
 static int gather_entries(ls_driver *driver,
                           const struct ls_checkpoint_entry *own,
@@ -116,8 +140,7 @@ static int gather_entries(ls_driver *driver,
         status = ls_driver_all_gather_object(driver, writer, documents, &n);
     }
     for (size_t i = 0; i < n && status == LS_OK; i++)
-        status = ls_record_read(&ls_checkpoint_entry_record, &all[i],
-                                ls_document_root(documents[i]));
+        status = read_entry(&all[i], documents[i], i);
     for (size_t i = 0; i < n; i++)
         ls_document_destroy(&documents[i]);
     ls_writer_destroy(&writer);
@@ -182,6 +205,7 @@ int ls_driver_save(ls_driver *driver, int64_t number, bool stopped)
                  ? write_entries(driver, number, &entries[0], &own)
                  : ls_error(LS_ENOMEM, "driver: no memory for entries");
     status = driver_agree(driver, status);
+    assert(status != LS_OK || entries != NULL);
     if (status == LS_OK)
         status = gather_entries(driver, &own, entries + 1);
     int committed = LS_OK;
@@ -359,8 +383,8 @@ static int find_own(const ls_driver *driver,
                     const struct ls_checkpoint_manifest *manifest,
                     const struct ls_checkpoint_entry **out)
 {
-    char node[32];
-    (void)snprintf(node, sizeof node, "rank.%u", driver->rank);
+    char node[LS_CHECKPOINT_NODE_MAX + 1];
+    name_rank(node, driver->rank);
     *out = find_entry(manifest, node);
     return *out != NULL ? LS_OK
                         : ls_error(LS_EMISMATCH,

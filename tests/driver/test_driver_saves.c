@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <stdatomic.h>
 
+#include "driver_inside.h"
 #include "line.h"
 #include "lockstep/log.h"
 #include "lockstep/trainer.h"
@@ -11,7 +12,8 @@ struct job {
     const char *folder;
     int64_t number; /* to save, or to load */
     uint32_t
-        fails_in; /* this rank's blob cannot be saved or loaded; 99: none */
+        fails_in;     /* this rank's blob cannot be saved or loaded; 99: none */
+    uint32_t lies_in; /* this one writes another's entry; 99: none */
     struct ls_driver_loaded loaded;
     uint64_t hashes[4];
     uint64_t draws[4];
@@ -73,6 +75,14 @@ static int begin(struct job *job, ls_driver *driver)
                           .ops = rank == job->fails_in ? &bad : &good});
 }
 
+static int become_another(ls_driver *driver, const char *folder)
+{
+    TRY(ls_checkpoints_close(&driver->saves.own));
+    return ls_checkpoints_open(
+        &driver->saves.own,
+        &(struct ls_checkpoints_options){.folder = folder, .node = "rank.7"});
+}
+
 static int save(void *self, ls_driver *driver)
 {
     struct job *job = self;
@@ -89,6 +99,8 @@ static int save(void *self, ls_driver *driver)
     TRY(ls_driver_step(driver));
     TRY(ls_driver_open_checkpoints(
         driver, job->folder, &(struct ls_checkpoint_retention){.last = 9}));
+    if (rank == job->lies_in)
+        TRY(become_another(driver, job->folder));
     job->statuses[rank] = ls_driver_save(driver, job->number, false);
     job->hashes[rank] = ls_driver_hash(driver);
     if (job->statuses[rank] == LS_OK)
@@ -115,8 +127,10 @@ static int load(void *self, ls_driver *driver)
 
 static struct job job_of(const struct scratch *scratch, int64_t number)
 {
-    return (struct job){
-        .folder = scratch->folder, .number = number, .fails_in = 99};
+    return (struct job){.folder = scratch->folder,
+                        .number = number,
+                        .fails_in = 99,
+                        .lies_in = 99};
 }
 
 static void break_file(const struct scratch *scratch, const char *name)
@@ -455,6 +469,21 @@ WITH_FOLDER(a_save_that_fails_in_one_rank_is_none)
         assert_ok(run_threads(2, load, &loaded));
         assert_int_equal(loaded.loaded.number, LS_CHECKPOINT_NONE);
         assert_true(loaded.loaded.is_same_ranks);
+    }
+}
+
+WITH_FOLDER(a_save_in_which_one_rank_writes_the_entry_of_another_is_none)
+{
+    for (uint32_t who = 0; who < 2; who++) {
+        struct job saved = job_of(*state, 1), loaded = job_of(*state, -1);
+        saved.lies_in = who;
+        assert_fails(run_threads(2, save, &saved), LS_EPROTO);
+        assert_error_has("says that it has written the entry of \"rank.7\", "
+                         "and not that of \"rank.");
+        assert_int_equal(saved.statuses[0], LS_EPROTO);
+        assert_int_equal(saved.statuses[1], LS_EPROTO);
+        assert_ok(run_threads(2, load, &loaded));
+        assert_int_equal(loaded.loaded.number, LS_CHECKPOINT_NONE);
     }
 }
 
