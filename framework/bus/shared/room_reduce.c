@@ -174,6 +174,8 @@ static void set_stages(const ls_room *room, struct reduction *r, size_t chunks)
 {
     const size_t line = LINE_BYTES / r->fold->width;
     r->part = chunks * room->chunk_bytes / r->fold->width / r->n / line * line;
+    if (r->part > r->share) /* side by side, in one stage */
+        r->part = r->share;
     r->stages = (r->share + r->part - 1) / r->part;
 }
 
