@@ -353,7 +353,7 @@ struct schedule {
     struct net net;
     uint64_t seed;
     uint32_t window; /* messages */
-    size_t n;        /* of them */
+    size_t n;        /* nodes */
     struct half {
         struct schedule *schedule;
         ls_runtime *runtime;

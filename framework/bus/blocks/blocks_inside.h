@@ -112,11 +112,11 @@ struct blocks {
     struct block_pair *watched[BLOCK_READERS]; /* loop.n_watched */
     uint32_t watched_since;
     uint64_t n_rests;
-    bool rings_later;         /* whoever writes does not ring, but notes here */
-    _Atomic uint64_t to_ring; /* whom the bus thread is to: a set of places */
     bool heard;
     struct patience patience;
-    unsigned ear; /* the place whose line was read last */
+    bool rings_later;         /* whoever writes does not ring, but notes here */
+    _Atomic uint64_t to_ring; /* whom the bus thread is to: a set of places */
+    unsigned ear;             /* the place whose line was read last */
 };
 
 static inline size_t blocks_begin(void)

@@ -118,12 +118,13 @@ void room_fold(const ls_room *room, const struct ls_room_fold *fold,
 LS_MUST_USE int room_check_fold(const ls_room *room,
                                 const struct ls_room_fold *fold);
 
-/* The operation copies so many bytes: those of more than a chunk keep members
- * waiting for long. */
+/* Each member copies so many bytes in this operation: more than a chunk keeps
+ * the others waiting for long. */
 static inline void room_is_to_copy(ls_room *room, size_t bytes)
 {
     room->core.is_long = bytes > room->chunk_bytes;
 }
+
 /* The slot of the next epoch, and of the one that has just succeeded. */
 static inline unsigned room_next_slot(const ls_room *room)
 {

@@ -237,9 +237,8 @@ ls_driver_open_checkpoints(ls_driver *driver, const char *folder,
  * What rank 0's retention removes then goes from the folders of all ranks.
  * stopped: the training has ended.
  * Errors:  LS_ESTATE none is open; LS_EPROTO a rank has written the entry of
- *          another; those of ls_checkpoints_write() and
- * ls_checkpoints_commit().
- */
+ *          another; those of ls_checkpoints_write(), and of
+ *          ls_checkpoints_commit(). */
 LS_MUST_USE LS_API int ls_driver_save(ls_driver *driver, int64_t number,
                                       bool stopped);
 
