@@ -65,7 +65,7 @@ static unsigned sleeps_at_once(struct patience *p)
 
 static void have_a_dear_yield(struct patience *p)
 {
-    yield_ns = PATIENCE_YIELD_DEAR_NS + 1;
+    yield_ns = p->dear_ns + 1;
     assert_false(look(p, 0));
     assert_int_equal(yields, 1);
 }
@@ -116,17 +116,31 @@ TEST(
     assert_int_equal(sleeps_at_once(&p), 4 * PATIENCE_SULK_FIRST);
 }
 
-TEST(a_yield_may_take_longer_where_others_copy_meanwhile)
+/* n on so many cores give up after a yield that took longer than this. */
+static void check_dear(unsigned n, double cores, int64_t ns)
 {
-    struct patience p = of_five();
-    p.dear_ns = PATIENCE_YIELD_DEAR_LONG_NS;
-    yield_ns = PATIENCE_YIELD_DEAR_LONG_NS;
+    struct patience p;
+    now = 1;
+    patience_begin(&p, &runtime, n, cores);
+    p.spins = 0;
+    yield_ns = ns;
     assert_false(look(&p, 0));
     assert_int_equal(yields, PATIENCE_YIELDS);
-    yield_ns++;
+    yield_ns = ns + 1;
     assert_false(look(&p, 0));
     assert_int_equal(yields, 1);
     assert_int_equal(sleeps_at_once(&p), PATIENCE_SULK_FIRST);
+}
+
+TEST(a_yield_may_take_as_long_for_each_that_shares_the_core_up_to_a_limit)
+{
+    check_dear(1, 2, PATIENCE_YIELD_DEAR_NS);
+    check_dear(2, 2, PATIENCE_YIELD_DEAR_NS);
+    check_dear(3, 2, PATIENCE_YIELD_DEAR_NS * 3 / 2);
+    check_dear(8, 2, PATIENCE_YIELD_DEAR_NS * 4);
+    check_dear(2, 0.5, PATIENCE_YIELD_DEAR_NS * 4);
+    check_dear(16, 2, PATIENCE_YIELD_DEAR_MAX_NS);
+    check_dear(64, 0.01, PATIENCE_YIELD_DEAR_MAX_NS);
 }
 
 TEST(what_is_there_already_is_seen_by_who_sleeps_at_once_too)

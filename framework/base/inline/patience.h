@@ -23,9 +23,11 @@ enum {
     PATIENCE_SULK_MAX = 1 << 16,
     PATIENCE_GOOD_WAITS = 256,
 };
-#define PATIENCE_YIELD_DEAR_NS (300 * LS_NS_PER_US)
-/* Where those that are waited for copy meanwhile, some of them on this core. */
-#define PATIENCE_YIELD_DEAR_LONG_NS (2 * LS_NS_PER_MS)
+/* A yield is, for each of those who take part that share the core: they copy
+ * meanwhile, and take a turn each before it comes back. At most, and where they
+ * copy for long: what a scheduler gives to somebody who always wants to run. */
+#define PATIENCE_YIELD_DEAR_NS     (300 * LS_NS_PER_US)
+#define PATIENCE_YIELD_DEAR_MAX_NS (2 * LS_NS_PER_MS)
 
 /* How somebody waits, and what it has found out about that. */
 struct patience {
@@ -41,7 +43,11 @@ static inline void patience_begin(struct patience *p, ls_runtime *runtime,
                                   unsigned n, double cores)
 {
     const bool touched = ls_memory_touched(runtime);
-    *p = (struct patience){.dear_ns = PATIENCE_YIELD_DEAR_NS,
+    const double sharers = n > cores ? n / cores : 1;
+    const double dear_ns = sharers * PATIENCE_YIELD_DEAR_NS;
+    *p = (struct patience){.dear_ns = dear_ns < PATIENCE_YIELD_DEAR_MAX_NS
+                                          ? (int64_t)dear_ns
+                                          : PATIENCE_YIELD_DEAR_MAX_NS,
                            .spins = n <= cores && !touched ? PATIENCE_SPINS : 0,
                            .yields = touched ? 2 : PATIENCE_YIELDS,
                            .first = PATIENCE_SULK_FIRST,

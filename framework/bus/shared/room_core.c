@@ -55,7 +55,7 @@ void core_begin(struct room_core *core, double cores)
     core->straggler = core->n - 1;
     for (size_t i = 0; i < 2; i++)
         patience_begin(&core->patience[i], core->runtime, core->n, cores);
-    core->patience[1].dear_ns = PATIENCE_YIELD_DEAR_LONG_NS;
+    core->patience[1].dear_ns = PATIENCE_YIELD_DEAR_MAX_NS;
 }
 
 void core_store(struct room_core *core, ls_word *word, uint32_t value)
