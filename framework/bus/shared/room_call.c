@@ -134,8 +134,9 @@ int room_call(ls_room *room, const char *name, const char *kind, uint64_t shape,
     room->has_lent = false;
     room->call.kind = kind;
     room->call.shape = shape;
-    (void)snprintf(room->call.name, sizeof room->call.name, "%s",
-                   name != NULL ? name : "");
+    name = name != NULL ? name : "";
+    if (strncmp(room->call.name, name, sizeof room->call.name - 1) != 0)
+        (void)snprintf(room->call.name, sizeof room->call.name, "%s", name);
     core_call(&room->core, wait_ms);
     int status = own_status(room, LS_OK);
     status = status != LS_OK ? core_give_up(&room->core, status)
