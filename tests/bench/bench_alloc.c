@@ -44,11 +44,6 @@ static void must(int status, const char *what)
         bench_fail(what);
 }
 
-static int times_of(int kind)
-{
-    return sizes[kind % N_SIZES].times;
-}
-
 static void meet(void *self)
 {
     const struct rank *rank = self;
@@ -100,7 +95,7 @@ static int run_rank(char **arguments)
     must(ls_group_alloc(rank.group, &rank.in[ALLOCATED], BYTES_MAX), "alloc");
     parent_tell("ready");
     group_rank_serve(&(struct group_rank_work){
-        .once = do_once, .times = times_of, .begin = meet, .self = &rank});
+        .once = do_once, .begin = meet, .self = &rank});
     must(ls_group_free(rank.group, rank.in[ALLOCATED]), "free");
     must(ls_group_destroy(&rank.group), "destroy");
     must(ls_node_destroy(&rank.node), "destroy");
@@ -119,7 +114,10 @@ static void compare(struct group_world *world, int kind,
     char name[96];
     for (int i = 0; i < N_SIDES; i++) {
         measured[i] =
-            (struct group_measured){.world = world, .side = i, .kind = kind};
+            (struct group_measured){.world = world,
+                                    .side = i,
+                                    .kind = kind,
+                                    .times = sizes[kind % N_SIZES].times};
         (void)snprintf(measured[i].name, sizeof measured[i].name,
                        "%s %s, %u ranks, %s", whats[kind / N_SIZES],
                        sizes[kind % N_SIZES].name, world->n, sides[i]);

@@ -93,8 +93,7 @@ static int run_rank(char **arguments)
     for (int i = 0; i < MPI; i++)
         must(ls_group_form(rank.groups[i], WAIT_MS), "form");
     parent_tell("ready");
-    group_rank_serve(&(struct group_rank_work){
-        .once = do_once, .times = group_bench_times, .self = &rank});
+    group_rank_serve(&(struct group_rank_work){.once = do_once, .self = &rank});
     for (int i = 0; i < MPI; i++)
         must(ls_group_destroy(&rank.groups[i]), "destroy");
     must(ls_node_destroy(&rank.node), "destroy");
@@ -112,8 +111,12 @@ static void compare(struct group_world *world, int kind, int n_sides,
     struct bench_figure figures[N_SIDES];
     char name[96];
     for (int i = 0; i < n_sides; i++) {
-        measured[i] = (struct group_measured){
-            .world = world, .side = i, .kind = kind, .is_mpi = i == MPI};
+        measured[i] =
+            (struct group_measured){.world = world,
+                                    .side = i,
+                                    .kind = kind,
+                                    .times = group_bench_kinds[kind].times,
+                                    .is_mpi = i == MPI};
         (void)snprintf(measured[i].name, sizeof measured[i].name,
                        "%s, %u ranks, %s", group_bench_kinds[kind].name,
                        world->n, sides[i]);

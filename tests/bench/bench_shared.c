@@ -99,8 +99,7 @@ static int run_member(char **arguments)
     must(ls_room_alloc(m.room, &m.buffer, GROUP_BENCH_BYTES_MAX, WAIT_MS),
          "alloc");
     parent_tell("ready");
-    group_rank_serve(&(struct group_rank_work){
-        .once = do_once, .times = group_bench_times, .self = &m});
+    group_rank_serve(&(struct group_rank_work){.once = do_once, .self = &m});
     ls_room_destroy(&m.room);
     must(ls_node_destroy(&m.node), "destroy");
     free(m.in);
@@ -144,7 +143,17 @@ static bool is_measured(int side, int kind, int n_sides)
                                k->bytes == GROUP_BENCH_BYTES_MAX));
 }
 
-static void compare(struct group_world *world, int kind, int n_sides,
+/* Rounds take 10 ms and more: neither what it takes to wake all for one is to
+ * count, nor on which core each of them happens to wake. */
+static int times_of(int kind, unsigned n)
+{
+    const struct group_bench_kind *k = &group_bench_kinds[kind];
+    const unsigned fewer = GROUP_RANKS_MAX / n;
+    return 5 * k->times *
+           (k->bytes == GROUP_BENCH_BYTES_MAX ? 1 : (int)(fewer * fewer));
+}
+
+static void compare(struct group_world *world, int kind, int times, int n_sides,
                     const char *beside, const struct bench_options *options)
 {
     struct group_measured measured[N_SIDES];
@@ -155,8 +164,11 @@ static void compare(struct group_world *world, int kind, int n_sides,
         if (!is_measured(side, kind, n_sides))
             continue;
         struct group_measured *m = &measured[n];
-        *m = (struct group_measured){
-            .world = world, .side = side, .kind = kind, .is_mpi = side == MPI};
+        *m = (struct group_measured){.world = world,
+                                     .side = side,
+                                     .kind = kind,
+                                     .times = times,
+                                     .is_mpi = side == MPI};
         (void)snprintf(m->name, sizeof m->name, "%s, %u processes%s, %s",
                        group_bench_kinds[kind].name, world->n, beside,
                        sides[side]);
@@ -182,7 +194,8 @@ static void compare_beside_busy(struct group_world *world, int n_sides,
         process_start(&busy[i], arguments);
         process_hear(&busy[i], line);
     }
-    compare(world, 0, n_sides, " beside two busy ones", options);
+    compare(world, 0, group_bench_kinds[0].times, n_sides,
+            " beside two busy ones", options);
     for (int i = 0; i < BUSY; i++)
         process_kill(&busy[i]);
 }
@@ -202,12 +215,17 @@ int main(int argc, char **argv)
     const int n_sides = group_has_mpi("bench_shared") ? N_SIDES : MPI;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct group_world world = {0};
+        if (!bench_is_asked_for("RANKS", (int)sizes[i]))
+            continue;
         start_members(&world, sizes[i]);
         if (n_sides > MPI)
             group_world_add_mpi(&world, "vader");
         for (int kind = 0; kind < GROUP_BENCH_KINDS; kind++)
-            compare(&world, kind, n_sides, "", &options);
-        if (world.n == 4 || world.n == 8)
+            if (bench_is_asked_for("KIND", kind))
+                compare(&world, kind, times_of(kind, world.n), n_sides, "",
+                        &options);
+        if ((world.n == 4 || world.n == 8) &&
+            bench_is_asked_for("KIND", GROUP_BENCH_KINDS))
             compare_beside_busy(&world, n_sides, &options);
         group_world_end(&world);
     }

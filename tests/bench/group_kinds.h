@@ -15,7 +15,7 @@ struct group_bench_kind {
     const char *name;
     enum group_bench_what what;
     size_t bytes; /* of each rank */
-    int times;    /* in a round */
+    int times;    /* in a round over sockets */
 };
 
 #define GROUP_BENCH_BYTES_MAX ((size_t)4 << 20)
@@ -29,10 +29,5 @@ static const struct group_bench_kind group_bench_kinds[GROUP_BENCH_KINDS] = {
     {"all_gather 4 KiB", GROUP_BENCH_ALL_GATHER, 4096, 100},
     {"broadcast 4 MiB", GROUP_BENCH_BROADCAST, 4 << 20, 5},
 };
-
-static inline int group_bench_times(int kind)
-{
-    return group_bench_kinds[kind].times;
-}
 
 #endif

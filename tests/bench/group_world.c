@@ -60,11 +60,10 @@ ls_node *group_rank_node(unsigned index, unsigned n, const char *seed)
 void group_rank_serve(const struct group_rank_work *work)
 {
     char line[PROCESS_LINE_MAX];
-    int side, kind;
+    int side, kind, times;
     while (parent_hear(line)) {
-        if (sscanf(line, "%d %d", &side, &kind) != 2)
+        if (sscanf(line, "%d %d %d", &side, &kind, &times) != 3)
             bench_fail("an order");
-        const int times = work->times(kind);
         work->once(work->self, side, kind);
         if (work->begin != NULL)
             work->begin(work->self);
@@ -116,11 +115,11 @@ void group_world_add_mpi(struct group_world *world, const char *transport)
     }
 }
 
-static double measure_mpi(struct group_world *world, int kind)
+static double measure_mpi(struct group_world *world, int kind, int times)
 {
     char line[PROCESS_LINE_MAX];
     for (unsigned i = 0; i < world->n; i++) {
-        (void)fprintf(world->orders[i], "%d\n", kind);
+        (void)fprintf(world->orders[i], "%d %d\n", kind, times);
         (void)fflush(world->orders[i]);
     }
     process_hear(&world->mpi, line);
@@ -134,8 +133,8 @@ double group_measure(void *measured)
     char line[PROCESS_LINE_MAX];
     double most = 0;
     if (m->is_mpi)
-        return measure_mpi(world, m->kind);
-    (void)snprintf(line, sizeof line, "%d %d", m->side, m->kind);
+        return measure_mpi(world, m->kind, m->times);
+    (void)snprintf(line, sizeof line, "%d %d %d", m->side, m->kind, m->times);
     for (unsigned i = 0; i < world->n; i++)
         process_tell(&world->ranks[i], line);
     for (unsigned i = 0; i < world->n; i++) {

@@ -42,17 +42,16 @@ ls_node *group_rank_node(unsigned index, unsigned n, const char *seed);
  * each. */
 struct group_rank_work {
     void (*once)(void *self, int side, int kind);
-    int (*times)(int kind);
     void (*begin)(void *self); /* after the first; NULL: nothing */
     void *self;
 };
 void group_rank_serve(const struct group_rank_work *work);
 
-/* What is measured: ranks do one kind of operation, as often as it says; in the
+/* What is measured: ranks do one kind of operation, so often in a round; in the
  * way `side`, or MPI does. */
 struct group_measured {
     struct group_world *world;
-    int side, kind;
+    int side, kind, times;
     bool is_mpi;
     char name[80];
 };
