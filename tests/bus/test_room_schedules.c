@@ -1,7 +1,7 @@
-/* Rooms of two to five members in one thread, over thousands of schedules drawn
- * from a seed: between any two loads and stores of shared words another member
- * may run. Members are killed, stopped, declared lost while they live, late for
- * their deadlines. Whatever happens:
+/* Rooms of two to five members, some of nine to twelve, in one thread, over
+ * thousands of schedules drawn from a seed: between any two loads and stores of
+ * shared words another member may run. Members are killed, stopped, declared
+ * lost while they live, late for their deadlines. Whatever happens:
  * - nobody ends an operation well that a member that is counted has not begun;
  * - of the members that nobody has declared lost, each has the same end of each
  *   operation, to the text, and a right result where it is good;
@@ -11,7 +11,14 @@
 #include "lockstep/simulation.h"
 #include "room_fixture.h"
 
-enum { MEMBERS = 5, OPS = 8, WAIT_MS = 2000, GRACE_MS = 50 };
+enum {
+    FEW = 5,
+    MANY = 9,
+    MEMBERS = 12,
+    OPS = 8,
+    WAIT_MS = 2000,
+    GRACE_MS = 50
+};
 
 struct ending {
     int status;
@@ -251,7 +258,9 @@ static int play_seed(uint64_t seed)
         .seed = seed, .limit_ns = 600 * LS_NS_PER_S};
     memset(&play, 0, sizeof play);
     ls_rng_seed(&play.rng, seed, 77);
-    play.n = 2 + draw(&play, MEMBERS - 1);
+    /* Many bring more to each stage of a reduction. */
+    play.n = draw(&play, 16) == 0 ? MANY + draw(&play, MEMBERS - MANY + 1)
+                                  : 2 + draw(&play, FEW - 1);
     assert_ok(ls_simulation_create(&play.simulation, &options));
     const int status = ls_simulation_run(play.simulation, whole_play, &play);
     if (status != LS_OK)

@@ -13,8 +13,7 @@
  * is small enough to stay in a cache between who writes and who reads it. */
 enum {
     ROOM_CHUNK_BYTES = 128 * 1024, /* unless a test has smaller ones */
-    ROOM_CHUNKS = 8, /* of a broadcast; two to bring, two to fold otherwise */
-    ROOM_CHUNK_RESULT = 2,
+    ROOM_CHUNKS = 8,
     ROOM_LENT_CHUNKS = 4, /* as many are read of a store between two epochs: the
                            * members stay together, and find in a cache what
                            * another one has just read */

@@ -323,7 +323,7 @@ static int take(const struct room_meeting *meeting, unsigned place,
     ls_memory_destroy(&member->store);
     return ls_error(LS_EPROTO,
                     "room \"%s\": what is offered in the name of node %u is "
-                    "not its memory",
+                    "not its memory, or of another version of Lockstep",
                     meeting->room->name, member->id);
 }
 

@@ -25,6 +25,13 @@ enum { BLOCK_BYTES = 4096, LINE_BYTES = 64 };
  * to fold the shares of all. */
 enum { LONG_FROM_BYTES = 2048 };
 
+/* What a member brings to a stage takes a chunk; among many, for whom it takes
+ * long to meet, so many. There is room for that twice. What it folds takes one
+ * at most, twice, from there on: nothing that is brought lies there, however
+ * many members there are. */
+enum { FEW = 8, BRING_CHUNKS = 3, FOLDED_CHUNK = 2 * BRING_CHUNKS };
+_Static_assert(FOLDED_CHUNK + 2 <= ROOM_CHUNKS, "all have a place");
+
 /* Up to here an all_reduce that copies takes less time than one epoch more. */
 enum { LEND_BEYOND_BYTES = 32 * 1024 };
 
@@ -126,12 +133,13 @@ static size_t part_of(const struct reduction *r, unsigned share, size_t stage,
 static size_t part_offset(const ls_room *room, const struct reduction *r,
                           size_t stage, unsigned share)
 {
-    return room_chunk(room, stage % 2) + share * r->part * r->fold->width;
+    return room_chunk(room, stage % 2 * BRING_CHUNKS) +
+           share * r->part * r->fold->width;
 }
 
 static size_t folded_offset(const ls_room *room, size_t stage)
 {
-    return room_chunk(room, ROOM_CHUNK_RESULT + stage % 2);
+    return room_chunk(room, FOLDED_CHUNK + stage % 2);
 }
 
 static void bring(ls_room *room, const struct reduction *r, size_t stage)
@@ -169,14 +177,19 @@ static void collect(ls_room *room, const struct reduction *r, size_t stage)
     }
 }
 
-/* A part is that of so many chunks, and begins with a line of the cache. */
-static void set_stages(const ls_room *room, struct reduction *r, size_t chunks)
+/* So much of all shares together. A part begins with a line of the cache. */
+static void set_stages(struct reduction *r, size_t bytes)
 {
     const size_t line = LINE_BYTES / r->fold->width;
-    r->part = chunks * room->chunk_bytes / r->fold->width / r->n / line * line;
+    r->part = bytes / r->fold->width / r->n / line * line;
     if (r->part > r->share) /* side by side, in one stage */
         r->part = r->share;
     r->stages = (r->share + r->part - 1) / r->part;
+}
+
+static void set_stages_to_bring(const ls_room *room, struct reduction *r)
+{
+    set_stages(r, (r->n > FEW ? BRING_CHUNKS : 1) * room->chunk_bytes);
 }
 
 /* How many of those that are counted have all of it in their stores. */
@@ -242,7 +255,7 @@ static void collect_lent(const struct reduction *r, unsigned n, size_t stage)
 static int reduce_lent(ls_room *room, struct reduction *r, unsigned n)
 {
     room->has_lent = true;
-    set_stages(room, r, ROOM_LENT_CHUNKS);
+    set_stages(r, ROOM_LENT_CHUNKS * room->chunk_bytes);
     for (size_t s = 0; s < r->stages; s++) {
         fold_part_lent(room, r, n, s);
         if (s >= 1 && !r->scatter)
@@ -343,7 +356,7 @@ int ls_room_all_reduce(ls_room *room, const char *name,
     const size_t line = LINE_BYTES / fold->width;
     assert(r.n > 0); /* this member is counted */
     r.share = ((count + r.n - 1) / r.n + line - 1) / line * line;
-    set_stages(room, &r, 1);
+    set_stages_to_bring(room, &r);
     return reduce_long(room, &r);
 }
 
@@ -371,6 +384,6 @@ int ls_room_reduce_scatter(ls_room *room, const char *name,
                           .own = room->me,
                           .share = count,
                           .scatter = true};
-    set_stages(room, &r, 1);
+    set_stages_to_bring(room, &r);
     return reduce_long(room, &r);
 }

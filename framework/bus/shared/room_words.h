@@ -21,7 +21,8 @@ enum {
     ROOM_CAUSES = 4,
 };
 #define ROOM_RESIGNED UINT32_MAX /* it listens to nobody, and will not come */
-#define ROOM_MAGIC    UINT64_C(0x316d6f6f72736c00) /* "\0lsroom1" */
+/* "\0lsroom2"; another one if what lies where, in chunks too, is another. */
+#define ROOM_MAGIC UINT64_C(0x326d6f6f72736c00)
 
 typedef _Atomic uint64_t room_set;
 
