@@ -161,6 +161,23 @@ TEST(the_penalty_grows_to_a_limit)
     assert_int_equal(sleeps_at_once(&p), PATIENCE_SULK_MAX);
 }
 
+TEST(who_waits_for_long_copies_has_longer_yields_and_gives_up_for_fewer_waits)
+{
+    struct patience p;
+    now = 1;
+    patience_begin_long(&p, &runtime, 2, 2);
+    p.spins = 0;
+    yield_ns = PATIENCE_YIELD_DEAR_MAX_NS;
+    assert_false(look(&p, 0));
+    assert_int_equal(yields, PATIENCE_YIELDS);
+    for (int i = 0; i < 10; i++) {
+        have_a_dear_yield(&p);
+        (void)sleeps_at_once(&p);
+    }
+    have_a_dear_yield(&p);
+    assert_int_equal(sleeps_at_once(&p), PATIENCE_SULK_MAX_LONG);
+}
+
 TEST(when_waits_have_gone_well_for_long_it_is_the_first_again)
 {
     struct patience p = of_five();

@@ -21,6 +21,7 @@ enum {
     PATIENCE_SULK_FIRST = 32,
     PATIENCE_SULK_FIRST_FOR_MORE = 1024,
     PATIENCE_SULK_MAX = 1 << 16,
+    PATIENCE_SULK_MAX_LONG = 1 << 9, /* of longer waits: about as much time */
     PATIENCE_GOOD_WAITS = 256,
 };
 /* A yield is, for each of those who take part that share the core: they copy
@@ -35,6 +36,7 @@ struct patience {
     unsigned spins, yields; /* looks before it sleeps */
     unsigned sulk;          /* waits that are left to sleep at once in */
     unsigned first;         /* sulk, when all has gone well for long */
+    unsigned most;          /* sulk */
     unsigned penalty, good; /* the next sulk; waits since the last */
 };
 
@@ -51,6 +53,7 @@ static inline void patience_begin(struct patience *p, ls_runtime *runtime,
                            .spins = n <= cores && !touched ? PATIENCE_SPINS : 0,
                            .yields = touched ? 2 : PATIENCE_YIELDS,
                            .first = PATIENCE_SULK_FIRST,
+                           .most = PATIENCE_SULK_MAX,
                            .penalty = PATIENCE_SULK_FIRST};
 }
 
@@ -63,7 +66,17 @@ static inline void patience_begin_for_more(struct patience *p,
         .dear_ns = PATIENCE_YIELD_DEAR_NS,
         .yields = ls_memory_touched(runtime) ? 0 : PATIENCE_YIELDS_FOR_MORE,
         .first = PATIENCE_SULK_FIRST_FOR_MORE,
+        .most = PATIENCE_SULK_MAX,
         .penalty = PATIENCE_SULK_FIRST_FOR_MORE};
+}
+
+/* Of who waits for others that copy what is long. */
+static inline void patience_begin_long(struct patience *p, ls_runtime *runtime,
+                                       unsigned n, double cores)
+{
+    patience_begin(p, runtime, n, cores);
+    p->dear_ns = PATIENCE_YIELD_DEAR_MAX_NS;
+    p->most = PATIENCE_SULK_MAX_LONG;
 }
 
 static inline void patience_pause(void)
@@ -87,8 +100,7 @@ static inline bool patience_yield(struct patience *p, ls_runtime *runtime,
         return true;
     p->sulk = p->penalty;
     p->good = 0;
-    p->penalty =
-        p->penalty < PATIENCE_SULK_MAX / 4 ? 4 * p->penalty : PATIENCE_SULK_MAX;
+    p->penalty = p->penalty < p->most / 4 ? 4 * p->penalty : p->most;
     return false;
 }
 

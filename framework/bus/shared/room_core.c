@@ -53,9 +53,8 @@ void core_begin(struct room_core *core, double cores)
 {
     core->touched = ls_memory_touched(core->runtime);
     core->straggler = core->n - 1;
-    for (size_t i = 0; i < 2; i++)
-        patience_begin(&core->patience[i], core->runtime, core->n, cores);
-    core->patience[1].dear_ns = PATIENCE_YIELD_DEAR_MAX_NS;
+    patience_begin(&core->patience[0], core->runtime, core->n, cores);
+    patience_begin_long(&core->patience[1], core->runtime, core->n, cores);
 }
 
 void core_store(struct room_core *core, ls_word *word, uint32_t value)
