@@ -107,21 +107,15 @@ static int write_entries(ls_driver *driver, int64_t number,
     return status;
 }
 
-/* By its name a rank finds it again. */
 static int read_entry(struct ls_checkpoint_entry *out,
                       const ls_document *document, size_t rank)
 {
     char name[LS_CHECKPOINT_NODE_MAX + 1];
-    const int status = ls_record_read(&ls_checkpoint_entry_record, out,
-                                      ls_document_root(document));
     name_rank(name, rank);
-    if (status == LS_OK && strcmp(out->node, name) != 0)
-        return ls_error(
-            LS_EPROTO,
-            "driver: rank %zu says that it has written the entry of "
-            "\"%s\", and not that of \"%s\"",
-            rank, out->node, name);
-    return status;
+    const int status =
+        ls_checkpoint_entry_read(out, ls_document_root(document), name);
+    return status == LS_OK ? LS_OK
+                           : ls_error_at(status, "driver: rank %zu", rank);
 }
 
 /* The entries of all ranks, to rank 0. */

@@ -145,6 +145,24 @@ static const struct ls_field entry_fields[] = {
 const struct ls_record ls_checkpoint_entry_record = {
     "an entry of a checkpoint", sizeof(struct ls_checkpoint_entry),
     entry_fields, N(entry_fields), .open = true};
+
+int ls_checkpoint_entry_read(struct ls_checkpoint_entry *out,
+                             const ls_value *said, const char *node)
+{
+    struct ls_checkpoint_entry entry;
+    const int status =
+        ls_record_read(&ls_checkpoint_entry_record, &entry, said);
+    if (status != LS_OK)
+        return status;
+    if (strcmp(entry.node, node) != 0)
+        return ls_error(LS_EPROTO,
+                        "it has written the entry of \"%s\", and not that of "
+                        "\"%s\"",
+                        entry.node, node);
+    *out = entry;
+    return LS_OK;
+}
+
 static const struct ls_field entry_item = {
     .type = LS_FIELD_RECORD, .record = &ls_checkpoint_entry_record};
 

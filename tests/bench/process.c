@@ -161,13 +161,13 @@ void process_start(struct process *process, const char *const *arguments)
 {
     char *argv[ARGUMENTS_MAX + 2] = {"bench"};
     int input[2], output[2];
+    pid_t *const place = place_of(0);
     look_for_interrupts();
     for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i] != NULL; i++)
         argv[i + 1] = (char *)(uintptr_t)arguments[i];
     open_pipe(input);
     open_pipe(output);
-    process->pid = spawn(argv, input[0], output[1]);
-    *place_of(0) = process->pid;
+    process->pid = *place = spawn(argv, input[0], output[1]);
     (void)close(input[0]);
     (void)close(output[1]);
     process->input = fdopen(input[1], "w");

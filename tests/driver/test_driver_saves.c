@@ -478,7 +478,7 @@ WITH_FOLDER(a_save_in_which_one_rank_writes_the_entry_of_another_is_none)
         struct job saved = job_of(*state, 1), loaded = job_of(*state, -1);
         saved.lies_in = who;
         assert_fails(run_threads(2, save, &saved), LS_EPROTO);
-        assert_error_has("says that it has written the entry of \"rank.7\", "
+        assert_error_has("it has written the entry of \"rank.7\", "
                          "and not that of \"rank.");
         assert_int_equal(saved.statuses[0], LS_EPROTO);
         assert_int_equal(saved.statuses[1], LS_EPROTO);

@@ -272,7 +272,7 @@ TEST_WITH(an_entry_under_another_name_is_in_no_checkpoint, folder_set_up,
     assert_ok(saves_open(&saves));
     assert_fails(saves_save(&saves, &(struct saves_point){.epoch = 3}),
                  LS_EPROTO);
-    assert_error_has("node 1 says that it has written the entry of \"node-2\"");
+    assert_error_has("node 1: it has written the entry of \"node-2\"");
     assert_int_equal(newest_of(&saves), LS_CHECKPOINT_NONE);
     close_saves(&saves);
 }

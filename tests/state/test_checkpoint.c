@@ -1313,3 +1313,44 @@ TEST(an_error_of_what_is_written_behind_reaches_the_next)
     assert_null(checkpoints);
     state_free(&node);
 }
+
+/* ---- what others say that they have written ----------------------------- */
+
+/* What somebody says, of an entry that is written so; NULL: nothing. */
+static int read_said(const struct ls_checkpoint_entry *entry,
+                     struct ls_checkpoint_entry *out)
+{
+    ls_writer *writer;
+    ls_document *document;
+    const void *data;
+    size_t size;
+    assert_ok(ls_writer_create(&writer));
+    if (entry != NULL)
+        ls_record_write(&ls_checkpoint_entry_record, entry, writer);
+    else
+        ls_write_nil(writer);
+    assert_ok(ls_writer_bytes(writer, &data, &size));
+    assert_ok(ls_document_read(&document, data, size, NULL));
+    const int status =
+        ls_checkpoint_entry_read(out, ls_document_root(document), "n1");
+    ls_document_destroy(&document);
+    ls_writer_destroy(&writer);
+    return status;
+}
+
+TEST(an_entry_that_is_said_to_be_written_is_the_nodes_own)
+{
+    const struct ls_checkpoint_entry own = {
+        .node = "n1", .size = 12, .check = UINT64_MAX};
+    const struct ls_checkpoint_entry other = {.node = "n2"};
+    struct ls_checkpoint_entry read;
+    (void)state;
+    assert_ok(read_said(&own, &read));
+    assert_string_equal(read.node, "n1");
+    assert_int_equal(read.size, 12);
+    assert_true(read.check == UINT64_MAX);
+    assert_fails(read_said(&other, &read), LS_EPROTO);
+    assert_error_has("the entry of \"n2\", and not that of \"n1\"");
+    assert_fails(read_said(NULL, &read), LS_EPROTO);
+    assert_error_has("an entry of a checkpoint");
+}

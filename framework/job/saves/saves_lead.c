@@ -158,22 +158,17 @@ static int judge_earlier(struct save *save)
     return status;
 }
 
-/* By its name a node finds it again. */
 static int note_entry(struct save *save, size_t at)
 {
     struct save_node *node = &save->nodes[at];
     char name[LS_CHECKPOINT_NODE_MAX + 1];
-    const int status = ls_record_read(
-        &ls_checkpoint_entry_record, &node->entry,
-        ls_value_get(ls_document_root(node->write.document), "entry"));
     saves_name(save->ids[at], name);
-    if (status == LS_OK && strcmp(node->entry.node, name) != 0)
-        return ls_error(LS_EPROTO,
-                        "node %" PRIu32
-                        " says that it has written the entry of \"%s\", and "
-                        "not that of \"%s\"",
-                        save->ids[at], node->entry.node, name);
-    return status;
+    const int status = ls_checkpoint_entry_read(
+        &node->entry,
+        ls_value_get(ls_document_root(node->write.document), "entry"), name);
+    return status == LS_OK
+               ? LS_OK
+               : ls_error_at(status, "node %" PRIu32, save->ids[at]);
 }
 
 static void note_written(struct save *save, size_t at)

@@ -84,6 +84,14 @@ struct ls_checkpoint_entry {
 /* The table of such a struct, for messages. */
 LS_API extern const struct ls_record ls_checkpoint_entry_record;
 
+/* What another node says of the entry that it has written. By its name that
+ * node finds it again, so it must be its own.
+ * out:    written on success only.
+ * Errors: LS_EPROTO it is another node's; those of ls_record_read(). */
+LS_MUST_USE LS_API int ls_checkpoint_entry_read(struct ls_checkpoint_entry *out,
+                                                const ls_value *said,
+                                                const char *node);
+
 /* Write all global blobs. It is on disk when this returns; an entry of this
  * epoch that no manifest names is replaced. Copies nothing: what it needs
  * beside the blobs is a few MiB.
