@@ -1,5 +1,6 @@
-/* All on one stream, in the order of the pieces: down 0; down 1; up 0, down 2;
- * up 1, down 3; … A piece is folded while its neighbours are copied. */
+/* Collectives on memory of devices, in pieces, through the host: all on one
+ * stream, in the order of the pieces: down 0; down 1; up 0, down 2; up 1, down
+ * 3; … A piece is folded while its neighbours are copied. */
 #include "lockstep/device_group.h"
 
 /* Copies reach their full rate, and two of them take little of the time. */

@@ -1,4 +1,4 @@
-/* sampler.c - a position in a shuffled epoch. */
+/* Which samples a rank takes next: a position in a shuffled epoch. */
 #include "lockstep/sampler.h"
 
 #include <stdlib.h>

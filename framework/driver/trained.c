@@ -1,5 +1,6 @@
-/* Parameters lie one after the other in one array, and their gradients in
- * another: so exchanging, zeroing and hashing are one operation each. */
+/* Parameters, gradients and optimisers of models, in memory. Parameters lie
+ * one after the other in one array, and their gradients in another: so
+ * exchanging, zeroing and hashing are one operation each. */
 #include "trained.h"
 
 #include <stdio.h>

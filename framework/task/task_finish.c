@@ -1,5 +1,6 @@
-/* The event "ls.finish": data is the number of the run that it ends, as one
- * msgpack integer; no data means the one that the receiver is in. */
+/* How a run is ended on all nodes: the event "ls.finish". Its data is the
+ * number of the run that it ends, as one msgpack integer; no data means the
+ * one that the receiver is in. */
 #include "lockstep/codec.h"
 #include "lockstep/log.h"
 #include "task_core.h"

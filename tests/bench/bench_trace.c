@@ -218,6 +218,8 @@ int main(int argc, char **argv)
     struct bench_options options;
     struct bench_choice choice;
     bench_choice_read(&choice, &argc, argv);
+    if (choice.quick)
+        bench_fail("there is no --quick of it");
     bench_options_read(&options, argc, argv);
     if (argc == 1 || (argc == 2 && options.json))
         options.n_rounds = ROUNDS;

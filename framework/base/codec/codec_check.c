@@ -1,4 +1,5 @@
-/* The library reserves 24 bytes for each item that an array's header promises,
+/* Whether bytes are msgpack, within limits, before the library reads them. The
+ * library reserves 24 bytes for each item that an array's header promises,
  * before it looks for them. So this pass counts first: it holds what is still
  * due on each level, and believes a count only as far as there are bytes left,
  * one at least for each value. */

@@ -1,6 +1,7 @@
-/* A document keeps its own copy of the bytes, and msgpack-c's strings point
- * into it. Each gets its NUL where the next value's first byte was (or the one
- * byte more at the end): by then nobody reads that byte again. */
+/* Reading msgpack into a document. A document keeps its own copy of the bytes,
+ * and msgpack-c's strings point into it. Each gets its NUL where the next
+ * value's first byte was (or the one byte more at the end): by then nobody
+ * reads that byte again. */
 #include "lockstep/codec.h"
 
 #include <msgpack.h>

@@ -1,4 +1,5 @@
-/* The core schema of YAML 1.2: yes, no, on and off are text, 010 is ten.
+/* Words of YAML as values, by the core schema of YAML 1.2: yes, no, on and off
+ * are text, 010 is ten.
  * Source: YAML 1.2.2, 10.3.2. */
 #include "config_parts.h"
 

@@ -1,8 +1,8 @@
-/* libfyaml gives events, and they make the tree: a mapping begins, a word, a
- * mapping ends. Its own documents are not used: they would write out every
- * alias before anyone could count (nine lines can mean a billion values), and
- * compare each key with each. Here an alias is copied value by value, and the
- * first one over the limit ends it. */
+/* YAML into the tree. libfyaml gives events, and they make it: a mapping
+ * begins, a word, a mapping ends. Its own documents are not used: they would
+ * write out every alias before anyone could count (nine lines can mean a
+ * billion values), and compare each key with each. Here an alias is copied
+ * value by value, and the first one over the limit ends it. */
 #include "config_parts.h"
 
 #include <libfyaml.h>

@@ -1,4 +1,4 @@
-/* Design notes:
+/* A queue of items, first in, first out. Design notes:
  *
  * - A ring of slots under one lock, with a side for getters and one for
  *   putters: a put wakes one getter and a get wakes one putter, never one of

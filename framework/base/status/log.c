@@ -1,4 +1,4 @@
-/* Design notes:
+/* Lines for people, on stderr. Design notes:
  *
  * - A line is put together on the stack, so that logging needs no memory and
  *   cannot fail. It is at most PIPE_BUF of Linux long: then one write(2) into
