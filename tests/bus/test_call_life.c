@@ -323,6 +323,68 @@ TEST(closing_ends_all_on_both_sides)
     call_world_end(w);
 }
 
+static int fail_late(void *self, ls_request *request)
+{
+    struct caller_node *at = self;
+    (void)request;
+    counter_add(&at->entered, 1);
+    if (!counter_reaches(&at->may_go, 1))
+        abort();
+    return ls_error(LS_ECONFIG, "the oven is cold");
+}
+
+static void serve_late(struct caller_node *at)
+{
+    assert_ok(ls_rpc_serve(at->calls, "late", LS_CALL_ANYONE, fail_late, at));
+}
+
+/* Nothing of it may be left: what is would be a leak. */
+TEST(a_handler_may_fail_while_its_node_closes)
+{
+    struct call_world *w = call_world_start(2, NULL, serve_late, NULL);
+    struct caller_node *at = &w->at[1];
+    ls_call *call = call_start(&w->at[0], 2, "late", LONG_MS);
+    assert_reaches(&at->entered, 1);
+    ls_thread *thread;
+    assert_ok(
+        ls_thread_spawn(ls_runtime_threads(), &thread, "close", close_it, at));
+    assert_ends(call, LS_CALL_FAILED);
+    counter_add(&at->may_go, 1);
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    ls_call_destroy(&call);
+    call_world_end(w);
+}
+
+static void note_release(void *data, void *hint)
+{
+    bool *const released = hint;
+    free(data);
+    *released = true;
+}
+
+TEST(what_outlives_its_node_can_be_waited_for_and_answered)
+{
+    enum { BODY_BYTES = 1 << 20 }; /* it would take a block */
+    struct call_world *w = call_world_start(2, NULL, NULL, NULL);
+    ls_call *call = call_start(&w->at[0], 2, "hold", LONG_MS);
+    assert_reaches(&w->at[1].held, 1);
+    ls_request *request = w->at[1].requests[0];
+    assert_ok(ls_rpc_close(&w->at[1].calls));
+    assert_ends(call, LS_CALL_FAILED);
+    call_world_end(w);
+    assert_ok(ls_call_wait(call, 0));
+    assert_ok(ls_call_wait(call, LONG_MS));
+    ls_call_destroy(&call);
+    bool released = false;
+    const struct ls_body body = {calloc(1, BODY_BYTES), BODY_BYTES,
+                                 note_release, &released};
+    assert_non_null(body.data);
+    assert_fails(ls_request_complete_with(&request, NULL, 0, &body),
+                 LS_ECANCELED);
+    assert_null(request);
+    assert_true(released);
+}
+
 TEST(what_all_of_it_amounts_to_is_counted)
 {
     struct call_world *w = three(NULL);

@@ -476,7 +476,7 @@ static int wait_until(ls_call *call, int64_t deadline)
                           "call \"%s\": the thread that would end this wait "
                           "cannot wait itself",
                           call->name);
-    if (status == LS_OK)
+    if (status == LS_OK && !call->told) /* else its node may be gone */
         status = wait_for_end(call, deadline);
     ls_mutex_unlock(&calls->mutex);
     return status;

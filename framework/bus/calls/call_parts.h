@@ -82,13 +82,14 @@ struct ls_rpc {
     size_t n_telling;
     bool tell_asked;
     struct ls_request *ready, **ready_end;
-    size_t n_running; /* handlers */
+    size_t n_running;   /* handlers */
+    size_t n_answering; /* that use the node without the lock */
     struct ls_request *alarms;
     size_t n_alarming;
     size_t errands_owed; /* CALLS_HANDLE, for want of memory */
     ls_thread *workers[64];
     unsigned n_workers;
-    bool closing;      /* by the user */
+    bool closing;      /* by the user; the node may be gone when it is done */
     bool stopped;      /* the node is */
     bool undispatched; /* its dispatch thread has ended */
     int64_t wake_at, again_at;

@@ -270,7 +270,7 @@ static void after_handler(struct ls_request *request, int status,
                           const char *text)
 {
     struct call_message message = {.kind = CALL_STARTED};
-    if (request->answered || !request->open)
+    if (request->answered || (status == LS_OK && !request->open))
         return;
     if (status == LS_OK) {
         if (request->entry.state == LS_CALL_CANCELLED)
@@ -283,8 +283,10 @@ static void after_handler(struct ls_request *request, int status,
     message.kind = CALL_FAILED;
     set_text(&message, text[0] != '\0' ? text : ls_status_sentence(status));
     silence(request);
-    retire(request);
-    say(request, &message);
+    if (request->open) {
+        retire(request);
+        say(request, &message);
+    }
     request->answered = true;
     request->refs--; /* the user's; its handler's is still there */
 }
@@ -481,6 +483,25 @@ static int check_answer(const void *data, size_t size)
                           size);
 }
 
+/* Whether the calls are open, and stay so until end_answer(). */
+static bool begin_answer(ls_rpc *calls)
+{
+    ls_mutex_lock(&calls->mutex);
+    const bool open = !calls->closing;
+    if (open)
+        calls->n_answering++;
+    ls_mutex_unlock(&calls->mutex);
+    return open;
+}
+
+static void end_answer(ls_rpc *calls)
+{
+    ls_mutex_lock(&calls->mutex);
+    calls->n_answering--;
+    ls_cond_broadcast(&calls->changed);
+    ls_mutex_unlock(&calls->mutex);
+}
+
 int ls_request_complete_with(ls_request **request, const void *data,
                              size_t size, const struct ls_body *body)
 {
@@ -490,8 +511,13 @@ int ls_request_complete_with(ls_request **request, const void *data,
         calls_release_given(body);
         return ls_request_fail(request, NULL);
     }
-    int status = calls_take_given((*request)->calls, &payload,
-                                  (*request)->entry.peer, body);
+    ls_rpc *calls = (*request)->calls;
+    const bool open = begin_answer(calls);
+    int status =
+        open ? calls_take_given(calls, &payload, (*request)->entry.peer, body)
+             : calls_check_given(body);
+    if (!open)
+        calls_release_given(body); /* nobody gets it */
     if (status == LS_OK)
         status = check_answer(data, size);
     struct call_message message = {.kind = CALL_COMPLETED,
@@ -509,6 +535,8 @@ int ls_request_complete_with(ls_request **request, const void *data,
         (void)ls_error(status, "%s", text);
     }
     payload_drop(payload);
+    if (open)
+        end_answer(calls);
     return status;
 }
 

@@ -402,7 +402,8 @@ static void join_workers(ls_rpc *calls)
 static bool is_at_work(const ls_rpc *calls)
 {
     return calls->untold != NULL || calls->n_telling != 0 ||
-           calls->n_running != 0 || calls->n_alarming != 0;
+           calls->n_running != 0 || calls->n_answering != 0 ||
+           calls->n_alarming != 0;
 }
 
 static void close_calls(ls_rpc *calls)
