@@ -294,6 +294,35 @@ TEST(an_op_may_close_its_channel)
     talk_end(talk);
 }
 
+struct last_words {
+    ls_channel *channel;
+    ls_node *node;
+    int stopped; /* a status */
+};
+
+static void on_closed(void *self)
+{
+    struct last_words *words = self;
+    words->stopped = ls_node_stop(words->node, 0);
+    ls_channel_close(&words->channel);
+}
+
+/* It runs on the thread that stops the node, which would wait for itself. */
+TEST(an_op_that_is_told_that_the_node_stops_may_close_its_channel_and_not_stop)
+{
+    static const struct ls_channel_ops last = {.message = on_message,
+                                               .closed = on_closed};
+    struct talk *talk = talk_start(2, LS_TOPOLOGY_MESH);
+    struct last_words words = {.node = talk->ends[1].node};
+    assert_ok(
+        ls_channel_open(&words.channel, words.node, "last", &last, &words));
+    assert_ok(ls_node_stop(words.node, 0));
+    assert_int_equal(words.stopped, LS_ESTATE);
+    assert_null(words.channel);
+    assert_ok(ls_node_stop(words.node, 0));
+    talk_end(talk);
+}
+
 /* ---- members and timers ------------------------------------------------ */
 
 TEST(members_are_told)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "thread_here.h"
+
 struct ls_channel {
     ls_channel *next;
     ls_node *node;
@@ -93,8 +95,9 @@ void ls_channel_close(ls_channel **channel_p)
         return; /* the parent's */
     ls_mutex_lock(&node->router.lock);
     channel->closed = true;
-    channel->closing = !bus_is_current(node);
-    while (channel->running != 0 && !bus_is_current(node) && status == LS_OK)
+    const bool in_op = bus_is_current(node) || channels_is_closer(node);
+    channel->closing = !in_op;
+    while (channel->running != 0 && !in_op && status == LS_OK)
         status =
             ls_cond_wait(&node->router.idle, &node->router.lock, LS_FOREVER);
     const bool running = channel->running != 0;
@@ -337,7 +340,14 @@ static void tell_closed(const ls_channel *channel, const void *nothing)
 
 void channels_closed(ls_node *node)
 {
+    atomic_store(&node->channels.closer, ls_thread_here());
     tell_all(node, tell_closed, NULL);
+    atomic_store(&node->channels.closer, NULL);
+}
+
+bool channels_is_closer(const ls_node *node)
+{
+    return atomic_load(&node->channels.closer) == ls_thread_here();
 }
 
 void channels_dispatched(ls_node *node, const struct message *message)

@@ -15,7 +15,9 @@ struct payload;
 /* Under router. Of channel.c alone. */
 struct channels {
     ls_channel *first;
-    uint64_t n; /* that ever were */
+    uint64_t n;                   /* that ever were */
+    _Atomic(const void *) closer; /* ls_thread_here() of who runs ops `closed`;
+                                   * without the lock */
 };
 
 /* Any thread: ls_due_at() and ls_due_has_passed(), with the transport's lock
@@ -71,6 +73,8 @@ int channels_send_reliable(ls_node *node, const char *name, uint32_t to,
 void channels_dispatched(ls_node *node, const struct message *message);
 /* Tell every channel that the node stops. Any thread. */
 void channels_closed(ls_node *node);
+/* Whether the caller is in an op that is told so. Any thread. */
+bool channels_is_closer(const ls_node *node);
 /* Tell new channels who is there, and run the timers that are due; returns when
  * the next one is. */
 int64_t channels_tick(ls_node *node, int64_t now);

@@ -85,7 +85,8 @@ static int begin_stop(ls_node *node, bool *is_first)
     ls_mutex_lock(&life->lock);
     while (life->opening && status == LS_OK)
         status = ls_cond_wait(&life->changed, &life->lock, LS_FOREVER);
-    const bool is_own = dispatch_is_current(node) || bus_is_current(node);
+    const bool is_own = dispatch_is_current(node) || bus_is_current(node) ||
+                        channels_is_closer(node);
     if (!is_own)
         *is_first = atomic_exchange(&node->phase, NODE_STOPPED) != NODE_STOPPED;
     while (!is_own && !*is_first && !life->closed && status == LS_OK)
