@@ -26,6 +26,8 @@ struct ending {
     struct ls_failure failure; /* under mutex; with that status */
     struct watcher *watchers;  /* own; under waking */
     size_t n_watchers;
+    int interrupted; /* under waking; what its node was interrupted with for
+                      * this; LS_OK: it was not, or somebody else had */
 };
 
 /* What nodes agree upon: task_agree.c. */

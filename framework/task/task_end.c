@@ -30,8 +30,26 @@ int ls_ending_init(ls_task *task)
     return status;
 }
 
+/* An interrupt that somebody else has made stays. */
+static void interrupt_node(ls_task *task, int status)
+{
+    if (task->node == NULL || ls_node_interrupted(task->node) != LS_OK)
+        return;
+    task->ending.interrupted = status;
+    ls_node_interrupt(task->node, status);
+}
+
+static void resume_node(ls_task *task)
+{
+    const int status = task->ending.interrupted;
+    task->ending.interrupted = LS_OK;
+    if (status != LS_OK && ls_node_interrupted(task->node) == status)
+        ls_node_interrupt(task->node, LS_OK);
+}
+
 void ls_ending_fini(ls_task *task)
 {
+    resume_node(task); /* it was cancelled, and no run came */
     if (task->node != NULL)
         (void)ls_node_on_interrupt(task->node, NULL, task);
     free(task->ending.watchers);
@@ -60,8 +78,7 @@ static void end_with(ls_task *task, const struct ls_failure *failure)
     const int status = failure->status;
     ls_mutex_lock(&ending->waking);
     if (set_ending(ending, failure)) {
-        if (task->node != NULL)
-            ls_node_interrupt(task->node, status);
+        interrupt_node(task, status);
         for (size_t i = 0; i < ending->n_watchers; i++)
             ending->watchers[i].fn(ending->watchers[i].self, status);
     }
@@ -130,8 +147,7 @@ void ls_task_settle(ls_task *task, struct ls_failure *outcome)
         atomic_store(&ending->status, LS_OK);
     }
     ls_mutex_unlock(&ending->mutex);
-    if (status < 0 && task->node != NULL)
-        ls_node_interrupt(task->node, LS_OK);
+    resume_node(task);
     ls_mutex_unlock(&ending->waking);
 }
 

@@ -213,6 +213,33 @@ static void cancels(void *arg)
     ls_task_cancel(arg, LS_ECANCELED, "enough");
 }
 
+TEST(a_cancel_ends_with_its_task_and_leaves_an_interrupt_of_others)
+{
+    struct team team = {0};
+    team_create(&team, 1, NULL, LS_TOPOLOGY_MESH);
+    ls_task *task = team.members[0].task;
+    ls_node *node = ls_task_node(task);
+    assert_ok(ls_task_use_fn(task, waits_for_ever, NULL));
+    ls_task_cancel(task, LS_ECANCELED, NULL);
+    assert_fails(ls_node_interrupted(node), LS_ECANCELED);
+    assert_fails(ls_task_run(task, 1), LS_ECANCELED);
+    assert_ok(ls_node_interrupted(node));
+    ls_node_interrupt(node, LS_ETIMEDOUT); /* before, and after it */
+    ls_task_cancel(task, LS_ECANCELED, NULL);
+    assert_fails(ls_task_run(task, 1), LS_ECANCELED);
+    assert_fails(ls_node_interrupted(node), LS_ETIMEDOUT);
+    ls_node_interrupt(node, LS_OK);
+    ls_task_cancel(task, LS_ECANCELED, NULL);
+    ls_node_interrupt(node, LS_ETIMEDOUT);
+    assert_fails(ls_task_run(task, 1), LS_ECANCELED);
+    assert_fails(ls_node_interrupted(node), LS_ETIMEDOUT);
+    ls_node_interrupt(node, LS_OK);
+    ls_task_cancel(task, LS_ECANCELED, NULL); /* and no run comes */
+    assert_ok(ls_task_destroy(&team.members[0].task));
+    assert_ok(ls_node_interrupted(node));
+    team_destroy(&team);
+}
+
 TEST(cancel_ends_a_wait_for_an_event)
 {
     for (int i = 0; i < 50; i++) {

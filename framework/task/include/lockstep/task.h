@@ -210,7 +210,9 @@ LS_API bool ls_task_finishing(const ls_task *task);
 
 /* End the run now: the steps' waits return `status` (negative; otherwise
  * LS_ECANCELED), and so does ls_task_run(). The first cancel counts; outside a
- * run it ends the next one before any step. For signals and lost members.
+ * run it ends the next one before any step. For signals and lost members. Until
+ * the run has ended, or the task is destroyed, the node is interrupted with
+ * that status, unless it was already (ls_node_interrupt()).
  * text: copied; NULL: the status's sentence. Thread: any. */
 LS_API void ls_task_cancel(ls_task *task, int status, const char *text);
 /* LS_OK, or the status that the run was cancelled with, or that a step running
