@@ -136,6 +136,8 @@ TEST(to_one_names_why_it_cannot)
     assert_error_has("node 77 is not present");
     assert_fails(emit_to(pair->a, "unheard", 2), LS_ENOENT);
     assert_error_has("node 2 does not listen");
+    assert_fails(emit_to(pair->a, "unheard", 1), LS_ENOENT);
+    assert_error_has("node 1 (this one) does not listen");
     pair_end(pair);
 }
 

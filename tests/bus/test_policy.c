@@ -365,6 +365,45 @@ TEST(drop_never_waits_to_one)
     slow_end(slow);
 }
 
+/* Long ones, and short ones to all and to this node alone. */
+TEST(
+    a_slow_listener_of_the_own_node_misses_what_is_dropped_and_the_others_do_not)
+{
+    static const size_t sizes[] = {4, 70000};
+    enum { EMITS = WINDOW + 10 };
+    uint8_t *data = calloc(1, sizes[1]);
+    assert_non_null(data);
+    for (size_t i = 0; i < sizes[1]; i++)
+        data[i] = pattern(i);
+    for (size_t i = 0; i < 2; i++) {
+        struct slow *slow = slow_start(3, LS_TOPOLOGY_MESH);
+        ls_node *from = slow->world.at[1].node;
+        const struct ls_emission here = {.event = "x",
+                                         .data = data,
+                                         .size = sizes[i],
+                                         .scope = LS_SCOPE_LOCAL};
+        struct ls_node_loss loss;
+        assert_ok(ls_node_set_delivery(from, "x", LS_DELIVERY_DROP));
+        for (int n = 0; n < EMITS; n++) {
+            assert_ok(ls_emit(from, "x", data, sizes[i]));
+            assert_reaches(&slow->heard, n + 1);
+        }
+        assert_ok(ls_emit_with(from, &here));
+        const uint64_t dropped = stats_of(from).dropped;
+        assert_true(dropped >= 10);
+        assert_int_equal(stats_of(from).emitted, EMITS + 1);
+        assert_int_equal(ls_node_losses(from, &loss, 1), 1);
+        assert_int_equal(loss.sender, 2);
+        assert_int_equal(loss.receiver, 2);
+        assert_int_equal(loss.dropped, dropped);
+        let_on(slow, 1000);
+        assert_reaches(&slow->done, EMITS + 1 - (int)dropped);
+        assert_true(slow->whole);
+        slow_end(slow);
+    }
+    free(data);
+}
+
 /* ---- zero copy --------------------------------------------------------- */
 
 static void count_release(void *data, void *hint)

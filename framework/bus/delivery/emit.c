@@ -675,19 +675,35 @@ static int local_message(struct emit *e, struct message **out)
     return status;
 }
 
+/* Policy drop: those here have no room, and miss it; the others need not. */
+static bool misses_here(struct emit *e, int status)
+{
+    if (status != LS_EAGAIN || !may_miss(e))
+        return false;
+    losses_dropped_here(e->node, e->entry);
+    return true;
+}
+
 int emit_both(struct emit *e, bool local, bool remote)
 {
     ls_node *node = e->node;
     struct message *message = NULL;
     local = local && events_here(node, e->entry);
-    if (local && !remote && e->in->size <= DISPATCH_SHORT)
-        return emit_here(e, NULL);
+    if (local && !remote && e->in->size <= DISPATCH_SHORT) {
+        const int status = emit_here(e, NULL);
+        return misses_here(e, status) ? LS_OK : status;
+    }
     /* A large one may lie in a block, then it need not be kept. */
     int status = remote && e->in->size >= BLOCK_LEAST_BYTES
                      ? LS_OK
                      : emit_keep_payload(e);
-    if (status == LS_OK && local)
+    if (status == LS_OK && local) {
         status = local_message(e, &message);
+        if (misses_here(e, status)) {
+            status = LS_OK;
+            local = false;
+        }
+    }
     if (status == LS_OK && remote) {
         status = e->how->send(e);
         if (status != LS_OK && local)
@@ -816,6 +832,11 @@ int ls_emit_with(ls_node *node, const struct ls_emission *given)
     if (in->to_one) {
         local = in->to == node->options.id;
         remote = !local;
+        if (status == LS_OK && local && !events_here(node, e.entry))
+            status = ls_error(LS_ENOENT,
+                              "event \"%s\": node %u (this one) does not "
+                              "listen to it",
+                              in->event, in->to);
         if (status == LS_OK && remote)
             status = node->phase == NODE_CREATED
                          ? ls_error(LS_ENOENT,

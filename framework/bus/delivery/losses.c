@@ -47,6 +47,18 @@ int64_t losses_waiting(const struct event_entry *entry, struct peer *peer,
     return slow->warned_at + REMINDED_NS;
 }
 
+void losses_dropped_here(ls_node *node, struct event_entry *entry)
+{
+    atomic_fetch_add(&node->figures.dropped_here, 1);
+    if (node->transport == NULL)
+        return;
+    transport_lock(node->transport);
+    struct receiver_record *record = losses_record(entry, node->options.id);
+    if (record != NULL)
+        record->dropped++;
+    transport_unlock(node->transport);
+}
+
 void losses_dropped(ls_node *node, struct event_entry *entry, struct peer *peer)
 {
     struct slowness *slow = &peer->slow;
@@ -112,6 +124,7 @@ void ls_node_stats(ls_node *node, struct ls_node_stats *out)
     out->received_bytes = atomic_load(&node->figures.received_bytes);
     out->repeated = atomic_load(&node->figures.repeated);
     out->early = atomic_load(&node->figures.early);
+    out->dropped += atomic_load(&node->figures.dropped_here);
     ls_mutex_lock(&node->dispatch.lock);
     out->queued = node->dispatch.queue.n;
     out->queued_peak = node->dispatch.peak;

@@ -29,6 +29,8 @@ struct receiver_record {
 
 /* The record of one receiver of an event, made if need be; NULL: no memory. */
 struct receiver_record *losses_record(struct event_entry *entry, uint32_t id);
+/* A listener of this node has missed it. Lock not held. */
+void losses_dropped_here(ls_node *node, struct event_entry *entry);
 void losses_dropped(ls_node *node, struct event_entry *entry,
                     struct peer *peer);
 void losses_unacknowledged(ls_node *node, struct event_entry *entry,

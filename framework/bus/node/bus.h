@@ -96,7 +96,7 @@ struct figures {
     atomic_uint_fast64_t handled; /* far from what other threads count */
     struct ls_node_stats stats;   /* under the lock */
     atomic_uint_fast64_t emitted, received, received_bytes, repeated;
-    atomic_uint_fast64_t early;
+    atomic_uint_fast64_t early, dropped_here;
 };
 
 /* What a simulation may have a node leave out, to see that it would be noticed:

@@ -104,8 +104,8 @@ enum ls_scope {
     LS_SCOPE_REMOTE /* only those of other nodes */
 };
 
-/* How an event reaches listeners on other nodes; within a node nothing is ever
- * lost. docs/guarantees.md has a test for each promise.
+/* How an event reaches listeners; within a node nothing is lost but what DROP
+ * finds no room for. docs/guarantees.md has a test for each promise.
  *
  * BLOCK and DROP deliver at most once. Messages that are in transit when a
  * connection breaks, or emitted before it is restored, are missed, and counted
@@ -165,9 +165,9 @@ struct ls_emission {
  * for each of them; never runs a handler on the caller's stack.
  * Errors: LS_EINVAL the name; LS_ELIMIT over max_payload_bytes, or too many
  *         names; LS_EAGAIN BLOCK, RELIABLE: a listener had no room by the
- *         deadline, or, in an op of a channel, at once: the text names it, and
- *         nothing was sent to anyone; LS_ECLOSED; the status given to
- *         ls_node_interrupt(); LS_ENOMEM. */
+ *         deadline, or, in an op of a channel, and for those of this node in a
+ *         handler, at once: the text names it, and nothing was sent to anyone;
+ * LS_ECLOSED; the status given to ls_node_interrupt(); LS_ENOMEM. */
 LS_MUST_USE LS_API int ls_emit(ls_node *node, const char *event,
                                const void *data, size_t size);
 
