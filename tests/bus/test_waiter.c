@@ -52,6 +52,55 @@ TEST(what_comes_before_the_wait_is_kept_in_order)
     assert_ok(ls_node_destroy(&node));
 }
 
+struct busy {
+    struct counter entered, may_go;
+};
+
+static int be_busy(void *self, const struct ls_event *event)
+{
+    struct busy *busy = self;
+    (void)event;
+    counter_add(&busy->entered, 1);
+    return counter_reaches(&busy->may_go, 1) ? LS_OK : LS_ETIMEDOUT;
+}
+
+/* Those for which a handler has not had time yet; the next one joins them. */
+TEST(what_is_queued_already_is_for_those_that_listened_then)
+{
+    static const char *const events[] = {"answer", "ans*"};
+    for (size_t i = 0; i < 2; i++) {
+        struct ls_node_options options = usual(0);
+        ls_node *node = started(&options);
+        struct busy busy;
+        ls_waiter *early = NULL, *late = NULL, *gone = NULL;
+        int value = 0;
+        counter_init(&busy.entered);
+        counter_init(&busy.may_go);
+        assert_ok(ls_on(node, "work", be_busy, &busy));
+        assert_ok(ls_emit(node, "work", NULL, 0));
+        assert_reaches(&busy.entered, 1);
+        assert_ok(ls_waiter_create(&early, node, events[i], 0));
+        answer(node, 7);
+        assert_ok(ls_waiter_create(&late, node, events[i], 0));
+        assert_ok(ls_waiter_create(&gone, node, events[i], 0));
+        assert_ok(ls_waiter_destroy(&gone));
+        assert_fails(ls_wait_for(node, "answer", 0, NULL, NULL), LS_ETIMEDOUT);
+        answer(node, 8);
+        counter_add(&busy.may_go, 1);
+        assert_ok(ls_waiter_wait(early, LONG_MS, number, &value));
+        assert_int_equal(value, 7);
+        assert_ok(ls_waiter_wait(late, LONG_MS, number, &value));
+        assert_int_equal(value, 8);
+        settle(node);
+        assert_fails(ls_waiter_wait(late, 0, NULL, NULL), LS_ETIMEDOUT);
+        assert_ok(ls_waiter_destroy(&early));
+        assert_ok(ls_waiter_destroy(&late));
+        assert_ok(ls_node_destroy(&node));
+        counter_fini(&busy.entered);
+        counter_fini(&busy.may_go);
+    }
+}
+
 TEST(so_many_are_kept_and_the_rest_is_counted)
 {
     struct ls_node_options options = usual(0);

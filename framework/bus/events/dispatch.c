@@ -452,7 +452,8 @@ static void run_listeners(ls_node *node, struct event_entry *entry,
     while (listener != NULL) {
         const bool is_last = listener == last;
         struct listener *next = listener->next;
-        if (!listener->removed && events_suits(listener, message->entry)) {
+        if (!listener->removed && (!listener->waits || message->latest) &&
+            events_suits(listener, message->entry)) {
             listener->removed = listener->once;
             listener->running++;
             ls_mutex_unlock(&node->router.lock);
@@ -611,6 +612,8 @@ static void handle_all(ls_node *node, struct message_list *todo)
             watch_members(node, message);
         } else if (message->kind == MESSAGE_CHANNEL) {
             channels_dispatched(node, message);
+        } else if (message->kind == MESSAGE_LISTENER) {
+            router_listener_begins(node, message);
         } else if (!message->latest || latest_resolve(node, message)) {
             ls_mutex_lock(&node->router.lock);
             do {

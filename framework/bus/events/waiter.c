@@ -126,7 +126,7 @@ int ls_wait_for(ls_node *node, const char *event, int wait_ms, ls_event_fn *fn,
     if (status != LS_OK)
         return status;
     struct wait w = {.node = node, .fn = fn, .self = self};
-    status = ls_once_named(node, event, came, &w, "ls_wait_for");
+    status = router_listen_from_now(node, event, came, &w, "ls_wait_for", true);
     if (status != LS_OK)
         return status;
     ls_mutex_lock(&node->router.lock);
@@ -197,7 +197,8 @@ int ls_waiter_create(ls_waiter **out, ls_node *node, const char *event,
     waiter->node = node;
     waiter->capacity = capacity != 0 ? capacity : WAITER_KEEPS;
     waiter->end = &waiter->first;
-    const int status = ls_on_named(node, event, keep, waiter, "ls_waiter");
+    const int status =
+        router_listen_from_now(node, event, keep, waiter, "ls_waiter", false);
     if (status != LS_OK) {
         free(waiter);
         return status;

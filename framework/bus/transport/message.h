@@ -20,8 +20,9 @@ struct transport_ops;
 
 enum message_kind {
     MESSAGE_EVENT,
-    MESSAGE_MEMBER, /* members became ready, left or were lost */
-    MESSAGE_CHANNEL /* a channel's op is to run */
+    MESSAGE_MEMBER,  /* members became ready, left or were lost */
+    MESSAGE_CHANNEL, /* a channel's op is to run */
+    MESSAGE_LISTENER /* what comes from here on is for it, too */
 };
 
 /* Room for the transport's own form of a frame. */
@@ -62,8 +63,9 @@ struct message {
     void *hint;
     struct ls_member *members; /* MESSAGE_MEMBER; own, as they were then */
     size_t n_members;
-    uint64_t watch; /* that alone is told; 0: all. Or the channel */
-    int what;       /* MESSAGE_CHANNEL: for the op */
+    uint64_t
+        watch; /* that alone is told; 0: all. Or the channel, or listener */
+    int what;  /* MESSAGE_CHANNEL: for the op */
     uint8_t small[MESSAGE_SMALL]; /* short payloads of local emits */
 };
 

@@ -127,9 +127,10 @@ enum ls_scope {
  * but to this node alone (LS_SCOPE_LOCAL), where it is BLOCK. Each listener
  * gets values in order, but only those that are the newest when there is room
  * for them; it always gets the last one, over as many connections as it takes.
- * A new listener gets the current value at once; where the last one of its node
- * has just left, perhaps twice. The node keeps one value per event until it
- * stops.
+ * The first listener of a node gets the current value at once, and so does the
+ * first one after ls_off() has left none, that one perhaps twice; others get
+ * the next value. ls_once() and ls_wait_for() leave their node listening. The
+ * node keeps one value per event until it stops.
  *
  * Use one delivery per event: there is no order between two. */
 enum ls_delivery {
@@ -184,8 +185,9 @@ LS_MUST_USE LS_API int ls_emit_with(ls_node *node,
 LS_MUST_USE LS_API int ls_node_set_delivery(ls_node *node, const char *event,
                                             enum ls_delivery delivery);
 
-/* Wait at most `wait_ms` for the next event of this name. Events emitted before
- * the call are not seen.
+/* Wait at most `wait_ms` for the next event of this name. Events that this node
+ * has emitted or received before the call are not seen, but a current value
+ * (LATEST).
  * fn:     NULL, or runs on the dispatch thread with the event before the
  *         caller wakes; its error is returned here.
  * Errors: LS_ETIMEDOUT; LS_ECLOSED the node stops; LS_ESTATE called inside a
@@ -195,9 +197,10 @@ LS_MUST_USE LS_API int ls_node_set_delivery(ls_node *node, const char *event,
 LS_MUST_USE LS_API int ls_wait_for(ls_node *node, const char *event,
                                    int wait_ms, ls_event_fn *fn, void *self);
 
-/* Waits for events emitted since the waiter was created. Create it before
- * sending a request and it cannot miss the reply, however fast that comes. It
- * listens as ls_on() does, and keeps a copy of each event until taken. */
+/* Waits for events that this node has emitted or received since the waiter was
+ * created. Create it before sending a request and it cannot miss the reply,
+ * however fast that comes. It listens as ls_on() does, and keeps a copy of each
+ * event until taken. */
 typedef struct ls_waiter ls_waiter;
 
 /* out:      own; NULL after an error; give it to ls_waiter_destroy().
