@@ -243,6 +243,9 @@ TEST(off_all_matches_names_as_a_shell_does)
     assert_ok(ls_on(node, "done", count, node));
     assert_int_equal(ls_off_all(node, "*"), 3);
     assert_int_equal(ls_off_all(node, "*"), 0);
+    assert_ok(ls_on(node, "ls.finish", count, node)); /* as a task does */
+    assert_int_equal(ls_off_all(node, "*"), 0);
+    assert_int_equal(ls_off_all(node, "ls.*"), 1);
     ls_node_destroy(&node);
 }
 

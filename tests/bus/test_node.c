@@ -106,6 +106,7 @@ TEST(numbers_out_of_range_are_refused)
     REFUSED(window_messages, (1u << 20) + 1, "window_messages");
     REFUSED(shared_bytes, ((size_t)64 << 30) + 1, "shared_bytes");
     REFUSED(window_bytes, (2u << 20) - 1, "window_bytes");
+    REFUSED(window_bytes, ((size_t)64 << 30) + 1, "window_bytes");
     REFUSED(max_payload_bytes, ((size_t)1 << 30) + 1, "max_payload_bytes");
     ALLOWED(world_size, 4096);
     ALLOWED(start_timeout_ms, 0);
@@ -115,6 +116,7 @@ TEST(numbers_out_of_range_are_refused)
     ALLOWED(window_messages, 1u << 20);
     ALLOWED(shared_bytes, 0);
     ALLOWED(window_bytes, 2u << 20);
+    ALLOWED(window_bytes, (size_t)64 << 30);
     ALLOWED(max_payload_bytes, (size_t)1 << 30);
     ALLOWED(id, UINT32_MAX);
 }

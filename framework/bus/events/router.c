@@ -204,7 +204,9 @@ static bool is_chosen(const struct event_entry *entry,
     const char *const given =
         listener->glob != NULL ? listener->glob : entry->name;
     if (choice->fn == NULL)
-        return fnmatch(choice->event, given, 0) == 0;
+        return fnmatch(choice->event, given, 0) == 0 &&
+               (strncmp(given, "ls.", 3) != 0 ||
+                strncmp(choice->event, "ls.", 3) == 0);
     return listener->fn == choice->fn && listener->self == choice->self &&
            strcmp(given, choice->event) == 0;
 }

@@ -112,8 +112,9 @@ static int check_numbers(const struct ls_node_options *o)
         return out_of_range("silence_ms", "at least twice heartbeat_ms");
     if (o->window_messages < 16 || o->window_messages > 1u << 20)
         return out_of_range("window_messages", "16 to 1048576");
-    if (o->window_bytes < 2 * (size_t)WIRE_CHUNK_BYTES)
-        return out_of_range("window_bytes", "at least 2 MiB");
+    if (o->window_bytes < 2 * (size_t)WIRE_CHUNK_BYTES ||
+        o->window_bytes > (size_t)64 << 30)
+        return out_of_range("window_bytes", "2 MiB to 64 GiB");
     if (o->max_payload_bytes > 1u << 30)
         return out_of_range("max_payload_bytes", "at most 1 GiB");
     if (o->shared_bytes > (size_t)64 << 30)

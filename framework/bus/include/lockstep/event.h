@@ -85,7 +85,8 @@ LS_MUST_USE LS_API int ls_off(ls_node *node, const char *event, ls_event_fn *fn,
                               void *self);
 
 /* Remove every listener whose event matches a glob, and every glob listener
- * whose pattern, taken as text, matches it: "*" removes all; NULL none.
+ * whose pattern, taken as text, matches it: "*" removes all but those of the
+ * framework's events, which a task has; NULL none.
  * Returns the number removed, >= 0. Makes the same promise as ls_off(). */
 LS_API int ls_off_all(ls_node *node, const char *pattern);
 

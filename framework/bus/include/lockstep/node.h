@@ -128,7 +128,7 @@ struct ls_node_options {
     /* Flow control: how much each peer may have in transit to this node, or
      * waiting here to be handled. */
     uint32_t window_messages; /* default 16384, 16 … 1,048,576 */
-    size_t window_bytes;      /* default 8 MiB, at least 2 MiB */
+    size_t window_bytes;      /* default 8 MiB; 2 MiB to 64 GiB */
     size_t max_payload_bytes; /* largest event; default 64 MiB, at most 1 GiB */
     /* Payloads of 64 KiB and more that are delivered as BLOCK or RELIABLE, and
      * such bodies of calls, go to nodes of this host, of the same user, through
@@ -169,7 +169,8 @@ LS_MUST_USE LS_API int ls_node_create(ls_node **out,
 /* Bind, attach, and wait until the world is formed: `world_size` distinct ids
  * are present, and each pair hears each other. From then on every node hears
  * all that the others emit. Handlers may run before this returns.
- * Errors: LS_EADDRINUSE; LS_EINVAL the endpoint cannot be bound;
+ * Errors: LS_EADDRINUSE; LS_EINVAL the endpoint is no address of this host;
+ *         LS_EIO it cannot be bound, as for want of the folder of ipc;
  *         LS_EUNREACHABLE the world was not formed within start_timeout_ms:
  *         the text names the nodes that are missing, those that were here and
  *         have gone, and why, the addresses that did not answer, and those that

@@ -192,8 +192,9 @@ LS_MUST_USE LS_API int ls_room_reduce_scatter(ls_room *room, const char *name,
 /* Each member gets `size` bytes that the others can read; zeroed, aligned to a
  * page. An operation, too. Buffers last as long as their room.
  * out:    borrow; NULL after an error.
- * Errors: also LS_ELIMIT alloc_bytes are used up, in all alike; LS_EABORTED
- *         with the cause LS_ENOMEM. */
+ * Errors: also LS_ELIMIT this member's alloc_bytes are used up, of which a
+ *         buffer takes twice its size, or LS_ENOMEM; LS_EABORTED with either as
+ *         the cause: another member's. */
 LS_MUST_USE LS_API int ls_room_alloc(ls_room *room, ls_room_buffer **out,
                                      size_t size, int wait_ms);
 LS_API void *ls_room_buffer_own(const ls_room_buffer *buffer);
