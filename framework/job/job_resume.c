@@ -20,16 +20,8 @@ struct resume {
 
 static int from_scratch(struct resume *resume)
 {
-    size_t n;
-    const int status = saves_count(&resume->job->saves, &n);
     resume->epoch = LS_CHECKPOINT_NONE;
-    if (status == LS_OK && n != 0)
-        return ls_error(LS_EEXIST,
-                        "job %s: %s has %zu checkpoints: resume, or choose "
-                        "another folder",
-                        resume->job->options.name, resume->job->options.folder,
-                        n);
-    return status;
+    return saves_check_none(&resume->job->saves);
 }
 
 static int find_newest(struct resume *resume)

@@ -103,6 +103,15 @@ static int find_failed(const struct ls_context_type *type, const char *name)
                     type->name, name, near);
 }
 
+const struct ls_field *ls_context_field(const struct ls_context_type *type,
+                                        const char *name)
+{
+    for (size_t i = 0; i < type->n_fields; i++)
+        if (strcmp(type->fields[i].name, name) == 0)
+            return &type->fields[i];
+    return NULL;
+}
+
 int ls_context_find(const struct ls_context_type *type, const char *name,
                     size_t *index)
 {

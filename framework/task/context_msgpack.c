@@ -33,15 +33,6 @@ int ls_context_write(const ls_context *context, const char *const *names,
     return LS_OK;
 }
 
-static const struct ls_field *field_of(const struct ls_context_type *type,
-                                       const char *name)
-{
-    for (size_t i = 0; i < type->n_fields; i++)
-        if (strcmp(type->fields[i].name, name) == 0)
-            return &type->fields[i];
-    return NULL;
-}
-
 int ls_context_read(ls_context *context, const ls_value *map)
 {
     if (ls_value_type(map) != LS_VALUE_MAP)
@@ -50,7 +41,7 @@ int ls_context_read(ls_context *context, const ls_value *map)
     const size_t n = ls_value_size(map);
     for (size_t i = 0; i < n; i++) {
         const struct ls_field *field =
-            field_of(context->type, ls_value_key(map, i));
+            ls_context_field(context->type, ls_value_key(map, i));
         if (field == NULL)
             continue;
         const int status =

@@ -295,18 +295,6 @@ static int await_all(ls_checkpoint_step *self, bool ends)
 
 /* ---- leading: the beginning -------------------------------------------- */
 
-static int check_scratch(ls_checkpoint_step *self)
-{
-    size_t n;
-    const int status = saves_count(&self->saves, &n);
-    return status == LS_OK && n > 0
-               ? ls_error(LS_EEXIST,
-                          "%s: %s has %zu checkpoints: resume, or choose "
-                          "another folder",
-                          self->what, self->folder, n)
-               : status;
-}
-
 static int find(ls_checkpoint_step *self, struct saves_found *found)
 {
     switch (self->options.resume) {
@@ -321,7 +309,7 @@ static int find(ls_checkpoint_step *self, struct saves_found *found)
     }
     case LS_JOB_SCRATCH:
     default:
-        return check_scratch(self);
+        return saves_check_none(&self->saves);
     }
 }
 

@@ -53,7 +53,7 @@ static int plan_add(ls_exchange_plan *plan, const struct ls_context_type *type,
                         word);
     memcpy(name, word, length);
     name[length] = '\0';
-    const struct ls_field *field = ls_field_find(type, name);
+    const struct ls_field *field = ls_context_field(type, name);
     if (field == NULL)
         return ls_error(LS_ENOENT, "exchange: context %s has no field \"%s\"",
                         type->name, name);

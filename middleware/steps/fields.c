@@ -2,15 +2,6 @@
 
 #include <string.h>
 
-const struct ls_field *ls_field_find(const struct ls_context_type *type,
-                                     const char *name)
-{
-    for (size_t i = 0; i < type->n_fields; i++)
-        if (strcmp(type->fields[i].name, name) == 0)
-            return &type->fields[i];
-    return NULL;
-}
-
 void *ls_field_at(ls_context *context, const struct ls_field *field)
 {
     return (char *)ls_context_data(context) + field->offset;
@@ -19,7 +10,7 @@ void *ls_field_at(ls_context *context, const struct ls_field *field)
 double ls_field_double(ls_context *context, const char *name, double fallback)
 {
     const struct ls_field *field =
-        ls_field_find(ls_context_type_of(context), name);
+        ls_context_field(ls_context_type_of(context), name);
     if (field == NULL)
         return fallback;
     const void *at = ls_field_at(context, field);
@@ -38,7 +29,7 @@ double ls_field_double(ls_context *context, const char *name, double fallback)
 int64_t ls_field_int(ls_context *context, const char *name, int64_t fallback)
 {
     const struct ls_field *field =
-        ls_field_find(ls_context_type_of(context), name);
+        ls_context_field(ls_context_type_of(context), name);
     if (field == NULL || field->type != LS_FIELD_INT)
         return fallback;
     return *(const int64_t *)ls_field_at(context, field);

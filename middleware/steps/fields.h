@@ -5,10 +5,6 @@
 
 #include "lockstep/context.h"
 
-/* NULL when the type has no such field. */
-const struct ls_field *ls_field_find(const struct ls_context_type *type,
-                                     const char *name);
-
 /* Where the field is. */
 void *ls_field_at(ls_context *context, const struct ls_field *field);
 

@@ -21,7 +21,6 @@
 
 #include "lockstep/log.h"
 #include "lockstep/middleware.h"
-#include "word_list.h"
 
 #define DEFAULT_TIMEOUT_MS 60000
 
@@ -216,19 +215,12 @@ static struct ls_middleware failed(int status)
     return made;
 }
 
-static bool is_in(const ls_node *node, const char *group)
-{
-    return group[0] != '\0' &&
-           (word_list_has(ls_node_role(node), group, strlen(group)) ||
-            word_list_has(ls_node_labels(node), group, strlen(group)));
-}
-
 struct ls_middleware ls_mw_barrier(ls_task *task,
                                    const struct ls_barrier_options *options)
 {
     ls_node *node = ls_task_node(task);
     const char *group = options == NULL ? NULL : options->group;
-    if (node == NULL || (group != NULL && !is_in(node, group)))
+    if (node == NULL || (group != NULL && !ls_node_is_in(node, group)))
         return (struct ls_middleware){.name = "barrier"};
     struct step_barrier *self = calloc(1, sizeof *self);
     if (self == NULL)

@@ -79,7 +79,7 @@ static int check(ls_task *task, const struct ls_stop_options *options)
     const struct ls_context_type *type =
         ls_context_type_of(ls_task_context(task));
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        const struct ls_field *field = ls_field_find(type, fields[i].name);
+        const struct ls_field *field = ls_context_field(type, fields[i].name);
         if (fields[i].wanted &&
             (field == NULL ||
              (field->type != LS_FIELD_INT && field->type != LS_FIELD_DOUBLE)))

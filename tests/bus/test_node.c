@@ -210,6 +210,21 @@ TEST(options_are_copied_and_told)
     ls_node_destroy(&node);
 }
 
+TEST(a_node_is_in_the_groups_of_its_role_and_labels)
+{
+    struct ls_node_options options = usual(1);
+    options.role = "learner,first";
+    options.labels = "gpu";
+    ls_node *node = create(&options);
+    assert_true(ls_node_is_in(node, "learner"));
+    assert_true(ls_node_is_in(node, "first"));
+    assert_true(ls_node_is_in(node, "gpu"));
+    assert_false(ls_node_is_in(node, "learn"));
+    assert_false(ls_node_is_in(node, "learner,first"));
+    assert_false(ls_node_is_in(node, ""));
+    ls_node_destroy(&node);
+}
+
 TEST(how_many_may_be_there_is_told)
 {
     const struct {

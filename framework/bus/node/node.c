@@ -7,6 +7,7 @@
 
 #include "bus.h"
 #include "credentials.h"
+#include "word_list.h"
 
 void ls_node_options_init(struct ls_node_options *options)
 {
@@ -391,6 +392,13 @@ const char *ls_node_role(const ls_node *node)
 const char *ls_node_labels(const ls_node *node)
 {
     return node->me.labels;
+}
+
+bool ls_node_is_in(const ls_node *node, const char *group)
+{
+    const size_t length = strlen(group);
+    return length != 0 && (word_list_has(node->me.role, group, length) ||
+                           word_list_has(node->me.labels, group, length));
 }
 
 enum ls_topology ls_node_topology(const ls_node *node)

@@ -148,13 +148,6 @@ static struct ls_epoch_rules rules_of(const ls_node *node,
     return rules;
 }
 
-static bool is_in(const ls_node *node, const char *group)
-{
-    return group[0] != '\0' &&
-           (word_list_has(ls_node_role(node), group, strlen(group)) ||
-            word_list_has(ls_node_labels(node), group, strlen(group)));
-}
-
 /* Errors: LS_EINVAL. */
 static int check_ids(const ls_node *node, const char *name,
                      const struct ls_barrier_options *options)
@@ -191,7 +184,7 @@ static int check_options(const ls_node *node, const char *name,
     if (options->grace_ms < 0)
         return ls_error(LS_EINVAL, "barrier \"%s\": grace_ms is %d", name,
                         options->grace_ms);
-    if (options->group != NULL && !is_in(node, options->group))
+    if (options->group != NULL && !ls_node_is_in(node, options->group))
         return ls_error(LS_EINVAL,
                         "barrier \"%s\": node %" PRIu32
                         " is not in its group \"%.32s\": its role is \"%s\", "

@@ -164,8 +164,8 @@ LS_MUST_USE int saves_newest(struct saves *saves, int64_t before, bool ends,
  * Errors: LS_ENOENT none has that metric; LS_EPROTO none of those that have can
  *         be used: the log says why. */
 LS_MUST_USE int saves_best(struct saves *saves, struct saves_found *out);
-/* How many there are, damaged ones too. */
-LS_MUST_USE int saves_count(struct saves *saves, size_t *n);
+/* For a run that begins from scratch. Errors: LS_EEXIST there are some. */
+LS_MUST_USE int saves_check_none(struct saves *saves);
 /* Have each node load its own.
  * names: of blobs, ended by NULL; NULL: all. */
 LS_MUST_USE int saves_load(struct saves *saves, const struct saves_found *found,

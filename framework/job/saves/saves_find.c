@@ -169,7 +169,8 @@ int saves_look_at(struct saves *saves, int64_t epoch, struct saves_found *out)
     return status == LS_OK ? ask(&search, false, write_has) : status;
 }
 
-int saves_count(struct saves *saves, size_t *n)
+/* How many there are, damaged ones too. */
+static int count(struct saves *saves, size_t *n)
 {
     int64_t *epochs = NULL;
     *n = 0;
@@ -181,6 +182,18 @@ int saves_count(struct saves *saves, size_t *n)
     if (status == LS_OK)
         free(epochs);
     return status;
+}
+
+int saves_check_none(struct saves *saves)
+{
+    size_t n;
+    const int status = count(saves, &n);
+    if (status != LS_OK || n == 0)
+        return status;
+    return ls_error(LS_EEXIST,
+                    "%s: %s has %zu checkpoints: resume, or choose another "
+                    "folder",
+                    saves->what, saves->folder, n);
 }
 
 int saves_newest(struct saves *saves, int64_t before, bool ends,
@@ -207,7 +220,7 @@ int saves_newest(struct saves *saves, int64_t before, bool ends,
     }
     size_t n = 0;
     if (status == LS_ENOENT)
-        status = saves_count(saves, &n);
+        status = count(saves, &n);
     if (status != LS_OK)
         return status;
     return n == 0 ? ls_error(LS_ENOENT, "%s: %s has no checkpoint", saves->what,

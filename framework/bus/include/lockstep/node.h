@@ -217,6 +217,9 @@ LS_API uint32_t ls_node_id(const ls_node *node);
 LS_API const char *ls_node_job(const ls_node *node);
 LS_API const char *ls_node_role(const ls_node *node);
 LS_API const char *ls_node_labels(const ls_node *node);
+/* Whether its role, or one of its labels, is this word: whom the group of a
+ * barrier means (barrier.h). */
+LS_API bool ls_node_is_in(const ls_node *node, const char *group);
 LS_API enum ls_topology ls_node_topology(const ls_node *node);
 LS_API uint32_t ls_node_world_size(const ls_node *node);
 /* The most nodes that may be in the world at once. */

@@ -47,6 +47,9 @@ LS_API void ls_context_destroy(ls_context **context);
 LS_API void *ls_context_data(ls_context *context);
 LS_API const struct ls_context_type *
 ls_context_type_of(const ls_context *context);
+/* The field of that name; NULL: the type has none. */
+LS_API const struct ls_field *
+ls_context_field(const struct ls_context_type *type, const char *name);
 
 /* Keep a field from now on, for the life of the context.
  * Errors: LS_ENOENT no such field (the text has the nearest name). */
