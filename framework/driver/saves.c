@@ -457,6 +457,8 @@ int ls_driver_load(ls_driver *driver, int64_t number,
     int64_t before = LS_CHECKPOINT_NONE;
     bool is_over = false;
     int status = need_open(driver);
+    if (status == LS_OK) /* what an earlier load was to remove stays */
+        driver->saves.rewinds = false;
     while (status == LS_OK && !is_over) {
         struct ls_checkpoint_manifest manifest = {.epoch = 0};
         int64_t chosen = number;

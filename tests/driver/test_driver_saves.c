@@ -297,6 +297,31 @@ WITH_FOLDER(a_load_that_fails_removes_nothing)
     assert_int_equal(loaded.shared[1], 103);
 }
 
+static int load_then_fail_and_save(void *self, ls_driver *driver)
+{
+    struct ls_driver_loaded loaded;
+    const struct job *job = self;
+    TRY(begin(self, driver));
+    TRY(ls_driver_open_checkpoints(
+        driver, job->folder, &(struct ls_checkpoint_retention){.last = 9}));
+    TRY(ls_driver_load(driver, 1, &loaded));
+    CHECK(ls_driver_load(driver, 99, &loaded) != LS_OK);
+    return ls_driver_save(driver, job->number, false);
+}
+
+/* Nor does the next save remove what an earlier load was to. */
+WITH_FOLDER(a_load_that_fails_takes_back_what_one_before_was_to_remove)
+{
+    struct job again = job_of(*state, 4), loaded = job_of(*state, 3);
+    for (int64_t i = 1; i <= 3; i++) {
+        struct job saved = job_of(*state, i);
+        assert_ok(run_threads(2, save, &saved));
+    }
+    assert_ok(run_threads(2, load_then_fail_and_save, &again));
+    assert_ok(run_threads(2, load, &loaded));
+    assert_int_equal(loaded.shared[1], 103);
+}
+
 static int end_and_save_elsewhere(void *self, ls_driver *driver)
 {
     const struct job *job = self;
