@@ -44,9 +44,12 @@ static int wait_for_copies(const struct reduction *self)
         self->stack, ls_deadline(ls_runtime_current(), self->wait_ms));
 }
 
-/* The piece is in host memory, and the one before has been folded. */
+/* The piece is in host memory, and the one before has been folded. What the
+ * group fails with is so in all ranks, and may be tried afresh; for a copy that
+ * fails here nobody is to wait. */
 static int turn(const struct reduction *self, size_t at)
 {
+    struct ls_failure folded = {.status = LS_OK};
     ls_collective *folding = NULL;
     int status = start(self, at, &folding);
     if (status == LS_EINVAL) /* what the caller gave: nothing was begun */
@@ -56,14 +59,14 @@ static int turn(const struct reduction *self, size_t at)
             self->stack, self->offset + at - PIECE_BYTES, PIECE_BYTES);
     if (status == LS_OK)
         status = download(self, at + PIECE_BYTES);
-    if (status == LS_OK)
-        status = ls_collective_wait(folding, LS_WAIT_DEFAULT);
-    if (status == LS_OK)
+    if (status == LS_OK) {
+        ls_failure_keep(&folded, ls_collective_wait(folding, LS_WAIT_DEFAULT));
         status = wait_for_copies(self);
-    if (status != LS_OK) /* nobody is to wait for this rank */
+    }
+    if (status != LS_OK)
         ls_group_leave(self->group, status);
     ls_collective_destroy(&folding);
-    return status;
+    return status == LS_OK ? ls_failure_return(&folded) : status;
 }
 
 static int run(const struct reduction *self)
