@@ -204,6 +204,7 @@ int driver_agree(ls_driver *driver, int status)
                         driver->size);
     const int others = gather_outcomes(driver, status, all);
     free(all);
+    driver->was_told = status == LS_OK && others != LS_OK;
     return status != LS_OK ? ls_failure_return(&failure) : others;
 }
 

@@ -26,6 +26,7 @@ struct driver_run {
     ls_mutex mutex;
     struct ls_failure first; /* the cause, or what others passed on */
     bool first_is_a_cause;
+    bool first_is_sure; /* and it cannot have been passed on */
 };
 
 struct ls_driver {
@@ -35,6 +36,7 @@ struct ls_driver {
     struct ls_rng random;
     int off; /* 0, or of enum ls_sync_off */
     bool has_failed;
+    bool was_told; /* when the ranks last agreed: another had failed */
     ls_device *device, *data_device; /* own; may be the same */
     struct trained trained;
     bool is_ready;                /* the model was made */

@@ -8,6 +8,7 @@
 #include "lockstep/log.h"
 
 #include "driver_inside.h"
+#include "over.h"
 
 /* ---- the report ---------------------------------------------------------- */
 
@@ -93,10 +94,19 @@ static void write_down(struct driver_run *run, const struct ls_exception *what)
 
 /* ---- leaving ------------------------------------------------------------- */
 
-/* What another rank's failure looks like from here. */
-static bool is_passed_on(int status)
+/* What another rank's failure looks like from here; so does that of somebody
+ * whom this rank alone has asked. */
+static bool may_be_passed_on(int status)
 {
     return status == LS_EABORTED || status == LS_ELOST;
+}
+
+/* Before this rank has left. */
+static bool is_passed_on(const ls_driver *driver, int status)
+{
+    return may_be_passed_on(status) &&
+           ((status == LS_EABORTED && driver->was_told) ||
+            group_is_over_by_another(driver->group));
 }
 
 static void now(const ls_driver *driver, char out[32])
@@ -109,23 +119,27 @@ static void now(const ls_driver *driver, char out[32])
 }
 
 /* Which failure the run ends with: the first one that is a cause, else what was
- * passed on first. */
+ * passed on first. One that may have been passed on in another group, as a
+ * sub-group of these ranks, gives way to one that cannot. */
 static void keep(struct driver_run *run, const ls_driver *driver,
                  const struct ls_exception *what,
                  const struct ls_failure *failure)
 {
+    const bool is_sure = !may_be_passed_on(what->status);
     ls_mutex_lock(&run->mutex);
-    const bool is_first = what->is_first && !run->first_is_a_cause;
+    const bool is_first = what->is_first && (!run->first_is_a_cause ||
+                                             (is_sure && !run->first_is_sure));
     if (run->first.status == LS_OK || is_first) {
         (void)ls_failure_return(failure);
         if (what->is_first)
             (void)ls_error_at(failure->status, "rank %u", driver->rank);
         ls_failure_keep(&run->first, failure->status);
         run->first_is_a_cause = what->is_first;
+        run->first_is_sure = what->is_first && is_sure;
     }
-    ls_mutex_unlock(&run->mutex);
     if (is_first)
         write_down(run, what);
+    ls_mutex_unlock(&run->mutex);
 }
 
 void ls_driver_on_exception(ls_driver *driver, int status, const char *step,
@@ -139,7 +153,7 @@ void ls_driver_on_exception(ls_driver *driver, int status, const char *step,
                                   .global_rank = driver->rank,
                                   .local_rank = driver->local_rank,
                                   .step = step != NULL ? step : "",
-                                  .is_first = !is_passed_on(status)};
+                                  .is_first = !is_passed_on(driver, status)};
     const int before = snprintf(what->text, sizeof what->text, "%.60s%s",
                                 what->step, what->step[0] != '\0' ? ": " : "");
     what->value = what->text + before;

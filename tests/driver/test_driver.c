@@ -429,6 +429,103 @@ TEST_WITH(of_two_causes_the_first_counts, scratch_set_up, scratch_tear_down)
     ls_queue_destroy(&turn);
 }
 
+static int lose_a_service(void *self, ls_driver *driver)
+{
+    const int status = *(const int *)self;
+    struct ls_exception what;
+    if (ls_driver_rank(driver) == 0)
+        return ls_driver_barrier(driver);
+    (void)ls_error(status, "the service is gone");
+    ls_driver_on_exception(driver, status, "asking", &what);
+    CHECK(what.is_first);
+    return ls_error(status, "the service is gone");
+}
+
+/* What this rank alone has asked may fail with what other ranks' failures look
+ * like. */
+TEST_WITH(a_rank_that_loses_somebody_else_is_the_first_cause, scratch_set_up,
+          scratch_tear_down)
+{
+    const struct scratch *scratch = *state;
+    const int statuses[] = {LS_ELOST, LS_EABORTED};
+    char path[96];
+    (void)snprintf(path, sizeof path, "%s/report.json", scratch->folder);
+    for (size_t i = 0; i < 2; i++) {
+        int status = statuses[i];
+        assert_fails(
+            ls_driver_run(&(struct ls_driver_options){.kind = LS_DRIVER_THREADS,
+                                                      .n_threads = 2,
+                                                      .report = path},
+                          lose_a_service, &status),
+            status);
+        assert_error_has("rank 1: the service is gone");
+        char *report = read_file(path);
+        assert_has(report, ls_status_name(status));
+        assert_has(report, "\"text\":\"asking: the service is gone\"");
+        free(report);
+    }
+}
+
+static int break_down(void *self, ls_driver *driver)
+{
+    (void)self;
+    (void)driver;
+    return ls_error(LS_EIO, "no paper");
+}
+
+/* Rank 1 says that it has failed before rank 0 does, whose failure it was told
+ * of. */
+static int be_told(void *self, ls_driver *driver)
+{
+    ls_queue *turn = self;
+    struct ls_exception what;
+    char item = 0;
+    const int status = ls_driver_rank_zero(driver, break_down, NULL);
+    if (ls_driver_rank(driver) == 0) {
+        TRY(ls_queue_get(turn, &item, LS_FOREVER));
+        return ls_error(status, "no paper");
+    }
+    ls_driver_on_exception(driver, status, NULL, &what);
+    TRY(ls_queue_put(turn, &item, LS_FOREVER));
+    CHECK(status == LS_EABORTED && !what.is_first);
+    return LS_OK;
+}
+
+/* The same in a group of their own. */
+static int be_told_in_a_sub_group(void *self, ls_driver *driver)
+{
+    ls_queue *turn = self;
+    ls_group *half;
+    char item = 0;
+    TRY(ls_group_split(&half, ls_driver_group(driver), 0, 60000));
+    if (ls_driver_rank(driver) == 0) {
+        ls_group_leave(half, LS_EIO);
+        TRY(ls_group_destroy(&half));
+        TRY(ls_queue_get(turn, &item, LS_FOREVER));
+        return ls_error(LS_EIO, "no paper");
+    }
+    const int status = ls_group_barrier(half, 60000);
+    ls_driver_on_exception(driver, status, NULL, NULL);
+    TRY(ls_group_destroy(&half));
+    TRY(ls_queue_put(turn, &item, LS_FOREVER));
+    CHECK(status == LS_EABORTED);
+    return LS_OK;
+}
+
+TEST(who_was_told_of_a_failure_is_not_its_cause)
+{
+    ls_driver_fn *const fns[] = {be_told, be_told_in_a_sub_group};
+    ls_queue *turn;
+    assert_ok(ls_queue_create(
+        &turn, ls_runtime_threads(),
+        &(struct ls_queue_options){.capacity = 1, .item_size = 1}));
+    for (size_t i = 0; i < 2; i++) {
+        assert_fails(run_threads(2, fns[i], turn), LS_EIO);
+        assert_error_has("rank 0: no paper");
+    }
+    ls_queue_destroy(&turn);
+}
+
 static int fail_late(void *self, ls_driver *driver)
 {
     (void)self;

@@ -1,5 +1,6 @@
 /* The promises of group.h, for any carrier. */
 #include "group_ranks.h"
+#include "over.h"
 
 #include <float.h>
 #include <math.h>
@@ -769,6 +770,7 @@ static int wait_for_leaver(struct rank *rank)
     ls_collective *started = NULL;
     const struct ls_group_operation operation = {.kind = LS_GROUP_BARRIER,
                                                  .name = "end"};
+    EXPECT(!group_is_over_by_another(rank->group));
     TRY(ls_group_barrier(rank->group, RANK_WAIT_MS));
     if (last)
         ls_group_leave(rank->group, LS_EHANDLER);
@@ -783,6 +785,7 @@ static int wait_for_leaver(struct rank *rank)
     EXPECT(last || (cause == LS_EHANDLER && named));
     /* And it stays so. */
     EXPECT(ls_group_barrier(rank->group, RANK_WAIT_MS) == status);
+    EXPECT(group_is_over_by_another(rank->group) == !last);
     return LS_OK;
 }
 

@@ -476,6 +476,15 @@ static void leave(ls_group *base, int status)
     ls_mutex_unlock(&group->mutex);
 }
 
+static bool is_over_by_another(ls_group *base)
+{
+    struct bus_group *group = group_of(base);
+    ls_mutex_lock(&group->mutex);
+    const bool is = (group->is_over || group->has_lost) && !group->has_left;
+    ls_mutex_unlock(&group->mutex);
+    return is;
+}
+
 /* --- operations --------------------------------------------------------- */
 
 void group_leave_if_interrupted(struct bus_group *group)
@@ -599,6 +608,7 @@ static const struct carrier_ops bus_ops = {
     .id = id,
     .stats = stats,
     .leave = leave,
+    .is_over_by_another = is_over_by_another,
     .destroy = destroy,
     .alloc = shared_alloc,
     .split = split,

@@ -21,6 +21,8 @@ struct carrier_ops {
     uint32_t (*id)(const ls_group *group, uint32_t rank);
     void (*stats)(ls_group *group, struct ls_group_stats *out);
     void (*leave)(ls_group *group, int status);
+    /* As group_is_over_by_another(). */
+    bool (*is_over_by_another)(ls_group *group);
     /* Leave and free. Nobody waits, nothing is under way. */
     void (*destroy)(ls_group *group);
 

@@ -6,6 +6,7 @@
 
 #include "carrier.h"
 #include "forked.h"
+#include "over.h"
 
 /* --- handles ------------------------------------------------------------- */
 
@@ -31,6 +32,12 @@ void ls_group_leave(ls_group *group, int status)
 {
     if (!ls_forked_since(group->forks))
         group->ops->leave(group, status < LS_OK ? status : LS_ECANCELED);
+}
+
+bool group_is_over_by_another(ls_group *group)
+{
+    return !ls_forked_since(group->forks) &&
+           group->ops->is_over_by_another(group);
 }
 
 int ls_group_destroy(ls_group **group_p)

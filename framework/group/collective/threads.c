@@ -174,6 +174,16 @@ static void leave(ls_group *group, int status)
     ls_mutex_unlock(&team->mutex);
 }
 
+static bool is_over_by_another(ls_group *group)
+{
+    const struct member *member = (const struct member *)group;
+    struct team *team = member->team;
+    ls_mutex_lock(&team->mutex);
+    const bool is = team->is_over && team->over_by != member->rank;
+    ls_mutex_unlock(&team->mutex);
+    return is;
+}
+
 /* --- the work of an operation ------------------------------------------- */
 
 static const struct group_call *call_of(const struct gathering *gathering,
@@ -689,6 +699,7 @@ static const struct carrier_ops threads_ops = {
     .id = id,
     .stats = stats,
     .leave = leave,
+    .is_over_by_another = is_over_by_another,
     .destroy = destroy,
     .split = split,
     .meet = meet,
