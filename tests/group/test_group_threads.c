@@ -181,3 +181,41 @@ TEST(there_is_at_least_one_rank)
     assert_ok(ls_group_destroy(NULL));
     ls_group_parts_free(NULL);
 }
+
+enum { SPLITS = 12000, DESTROYERS = 2 };
+
+struct destroyer {
+    ls_group *groups[SPLITS];
+    bool all;
+};
+
+static void destroy_all(void *arg)
+{
+    struct destroyer *self = arg;
+    self->all = true;
+    for (size_t i = 0; i < SPLITS; i++)
+        self->all = ls_group_destroy(&self->groups[i]) == LS_OK && self->all;
+}
+
+/* Each is serial by itself: whoever has it destroys it. */
+TEST(sub_groups_are_destroyed_on_any_threads)
+{
+    ls_runtime *const runtime = ls_runtime_threads();
+    struct destroyer *const all = calloc(DESTROYERS, sizeof *all);
+    ls_thread *spawned[DESTROYERS];
+    ls_group *group;
+    assert_non_null(all);
+    assert_ok(ls_group_threads(&group, runtime, 1));
+    for (size_t k = 0; k < DESTROYERS * SPLITS; k++)
+        assert_ok(ls_group_split(&all[k % DESTROYERS].groups[k / DESTROYERS],
+                                 group, 0, LS_WAIT_DEFAULT));
+    for (size_t i = 0; i < DESTROYERS; i++)
+        assert_ok(ls_thread_spawn(runtime, &spawned[i], "destroyer",
+                                  destroy_all, &all[i]));
+    for (size_t i = 0; i < DESTROYERS; i++) {
+        assert_ok(ls_thread_join(&spawned[i], LS_FOREVER));
+        assert_true(all[i].all);
+    }
+    assert_ok(ls_group_destroy(&group));
+    free(all);
+}

@@ -57,12 +57,12 @@ struct carrier_ops {
 
 struct ls_group {
     const struct carrier_ops *ops;
-    ls_runtime *runtime; /* borrow */
-    unsigned forks;      /* ls_forks_now(), when it was made */
-    ls_group *parent;    /* borrow; NULL: it was not split off */
-    uint32_t n_children;
-    atomic_uint n_started; /* operations that are not destroyed */
-    atomic_bool forms;     /* a thread is in ls_group_form() */
+    ls_runtime *runtime;    /* borrow */
+    unsigned forks;         /* ls_forks_now(), when it was made */
+    ls_group *parent;       /* borrow; NULL: it was not split off */
+    atomic_uint n_children; /* each is destroyed on whatever thread has it */
+    atomic_uint n_started;  /* operations that are not destroyed */
+    atomic_bool forms;      /* a thread is in ls_group_form() */
     uint64_t n_splits;
     struct group_buffer *buffers; /* that are allocated of it */
 };

@@ -48,16 +48,17 @@ int ls_group_destroy(ls_group **group_p)
     if (ls_forked_since(group->forks))
         return ls_forked_error("this group");
     const unsigned n = atomic_load(&group->n_started);
-    if (n > 0 || group->n_children > 0)
+    const unsigned n_children = atomic_load(&group->n_children);
+    if (n > 0 || n_children > 0)
         return ls_error(LS_ESTATE,
                         "group: %u operations and %u sub-groups are not "
                         "destroyed",
-                        n, (unsigned)group->n_children);
+                        n, n_children);
     if (atomic_load(&group->forms))
         return ls_error(LS_ESTATE,
                         "group: a thread waits for its next generation");
     if (group->parent != NULL)
-        group->parent->n_children--;
+        atomic_fetch_sub(&group->parent->n_children, 1);
     buffers_orphan(group);
     group->ops->destroy(group);
     *group_p = NULL;

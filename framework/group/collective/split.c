@@ -98,7 +98,7 @@ static int make(ls_group **out, ls_group *group, struct division *division,
                                 division->own);
     if (status == LS_OK && made != NULL) {
         made->parent = group;
-        group->n_children++;
+        atomic_fetch_add(&group->n_children, 1);
     }
     *out = status == LS_OK ? made : NULL;
     return status;
