@@ -313,14 +313,25 @@ static int train_batch(ls_trainer *trainer, const struct ls_batch *batch)
 
 /* ---- an epoch ------------------------------------------------------------ */
 
+/* Also of one that was trained in an earlier life, and is yet to be ended. */
+static int begin_epoch(ls_trainer *trainer)
+{
+    ls_sampler *const sampler = ls_loader_sampler(trainer->loader);
+    const int status =
+        ls_sampler_set_epoch(sampler, (uint64_t)trainer->progress.epoch);
+    if (status != LS_OK)
+        return status;
+    trainer->batch = trainer->progress.is_epoch_trained
+                         ? ls_sampler_batches(sampler)
+                         : ls_sampler_batch_index(sampler);
+    return CALL(trainer, before_epoch);
+}
+
 static int train_batches(ls_trainer *trainer)
 {
     ls_sampler *const sampler = ls_loader_sampler(trainer->loader);
     const struct ls_batch *batch = NULL;
-    int status =
-        ls_sampler_set_epoch(sampler, (uint64_t)trainer->progress.epoch);
-    if (status == LS_OK)
-        status = CALL(trainer, before_epoch);
+    int status = LS_OK;
     while (status == LS_OK && !trainer->stops) {
         trainer->batch = ls_sampler_batch_index(sampler);
         trainer->doing = "load batch";
@@ -346,8 +357,8 @@ static int agree_to_stop(ls_trainer *trainer)
 
 static int run_epoch(ls_trainer *trainer)
 {
-    int status = LS_OK;
-    if (!trainer->progress.is_epoch_trained)
+    int status = begin_epoch(trainer);
+    if (status == LS_OK && !trainer->progress.is_epoch_trained)
         status = train_batches(trainer);
     if (status != LS_OK || trainer->stops)
         return status;

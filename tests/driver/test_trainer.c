@@ -13,9 +13,10 @@ struct record {
     struct ls_trainer_result result;
     struct ls_exception exception;
     unsigned exceptions;
-    uint64_t hash; /* of the weights at the end */
-    uint64_t next; /* that the rank's generator draws at the end */
-    double loss;   /* of the last evaluation */
+    uint64_t hash;     /* of the weights at the end */
+    uint64_t next;     /* that the rank's generator draws at the end */
+    uint64_t batch[2]; /* at the end of each epoch */
+    double loss;       /* of the last evaluation */
     double max_loss;
 };
 
@@ -41,6 +42,8 @@ static int note(void *self, ls_trainer *trainer, char letter)
     const size_t n = strlen(record->calls);
     if (n + 1 < sizeof record->calls)
         record->calls[n] = letter;
+    if (letter == 'e' && ls_trainer_epoch(trainer) < 2)
+        record->batch[ls_trainer_epoch(trainer)] = ls_trainer_batch(trainer);
     if (ls_driver_rank(driver) != plan->who || !plan->acts ||
         ls_trainer_steps(trainer) < plan->stop_at ||
         letter != (plan->in != 0 ? plan->in : 'b'))
@@ -708,7 +711,9 @@ TEST_WITH(an_epoch_that_was_trained_is_ended_not_repeated, scratch_set_up,
     plan.options.resume = true;
     plan.acts = false;
     assert_ok(run(&plan));
-    assert_true(strncmp(plan.of[0].calls, "LTVveSE", 7) == 0);
+    assert_true(strncmp(plan.of[0].calls, "LTEVveSE", 8) == 0);
+    assert_int_equal(plan.of[0].batch[0], 10);
+    assert_int_equal(plan.of[0].batch[1], 10);
     assert_int_equal(plan.of[0].result.epochs, 2);
     assert_int_equal(plan.of[0].result.steps, 20);
 }

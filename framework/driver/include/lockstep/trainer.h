@@ -41,7 +41,8 @@ struct ls_trainer_callbacks {
     const char *name; /* static text, for messages */
     ls_trainer_fn *before_training;
     ls_trainer_fn *after_training; /* also when it was stopped early */
-    ls_trainer_fn *before_epoch;   /* also of one that is resumed midway */
+    ls_trainer_fn *before_epoch;   /* also of one that is resumed midway,
+                                    * or behind its last batch */
     ls_trainer_fn *after_epoch;
     ls_trainer_fn *before_batch;
     ls_trainer_fn *before_step; /* gradients are means over all ranks */
@@ -109,7 +110,8 @@ LS_MUST_USE LS_API int ls_trainer_run(ls_driver *driver,
 LS_API ls_driver *ls_trainer_driver(const ls_trainer *trainer);
 LS_API uint64_t ls_trainer_epoch(const ls_trainer *trainer); /* from 0 */
 LS_API uint64_t ls_trainer_steps(const ls_trainer *trainer);
-/* Which batch of the epoch this is, from 0; and how many there are. */
+/* Which batch of the epoch this is, from 0; behind the last one as many as
+ * there are. And how many there are. */
 LS_API uint64_t ls_trainer_batch(const ls_trainer *trainer);
 LS_API uint64_t ls_trainer_batches(const ls_trainer *trainer);
 /* Of the last batch of this rank. Borrow. */
