@@ -255,7 +255,8 @@ static int send_blobs(ls_driver *driver, const char *prefix)
             strncmp(blob->name, prefix, strlen(prefix)) == 0)
             status = send_blob(driver, blob);
     }
-    return status;
+    /* One that has more blobs sends the next: that is to fail here, in all. */
+    return status == LS_OK ? driver_agree(driver, LS_OK) : status;
 }
 
 /* ---- loading ------------------------------------------------------------- */

@@ -272,6 +272,33 @@ WITH_FOLDER(blobs_that_ranks_have_in_another_order_are_not_mixed_up)
     assert_error_has("two");
 }
 
+/* One rank has a blob more than the other. */
+static int load_with_one_more(void *self, ls_driver *driver)
+{
+    const struct job *job = self;
+    int64_t values[2] = {1, 2};
+    struct ls_driver_loaded loaded;
+    TRY(line_setup(driver, &line_ops));
+    for (int i = 0; i < 1 + (ls_driver_rank(driver) == job->number); i++)
+        TRY(ls_blobs_add(ls_driver_blobs(driver),
+                         &(struct ls_blob){.name = i == 0 ? "one" : "two",
+                                           .form = {.type = LS_BLOB_I64},
+                                           .memory = &values[i]}));
+    TRY(ls_driver_open_checkpoints(driver, job->folder, NULL));
+    TRY(ls_driver_save(driver, job->number, false));
+    CHECK_FAILS(ls_driver_load(driver, job->number, &loaded), LS_EMISMATCH);
+    CHECK_ERROR_HAS("two");
+    return ls_driver_barrier(driver); /* they are in step */
+}
+
+WITH_FOLDER(a_blob_that_one_rank_has_alone_fails_the_load_in_all)
+{
+    for (int64_t who = 0; who < 2; who++) {
+        struct job job = job_of(*state, who);
+        assert_ok(run_threads(2, load_with_one_more, &job));
+    }
+}
+
 static int fail_to_load_and_save(void *self, ls_driver *driver)
 {
     struct ls_driver_loaded loaded;
