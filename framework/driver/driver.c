@@ -84,8 +84,10 @@ static int gather_alone(ls_writer *value, ls_document **out, size_t *n)
 {
     const void *data;
     size_t size;
-    int status = ls_writer_bytes(value, &data, &size);
     *out = NULL;
+    if (value == NULL)
+        return ls_error(LS_EINVAL, "driver: there is no value to bring");
+    int status = ls_writer_bytes(value, &data, &size);
     if (status == LS_OK)
         status = ls_document_read(out, data, size, NULL);
     if (status == LS_OK)

@@ -199,6 +199,9 @@ static int alone(void *self, ls_driver *driver)
     TRY(ls_driver_all_gather_object(driver, mine, own, &n));
     CHECK(n == 1 && value_of(own[0]) == 7);
     ls_document_destroy(&own[0]);
+    CHECK_FAILS(ls_driver_all_gather_object(driver, NULL, own, &n), LS_EINVAL);
+    CHECK_ERROR_HAS("no value");
+    CHECK(own[0] == NULL);
     TRY(ls_driver_any(driver, false, &any));
     CHECK(!any);
     struct ls_driver_loaded loaded;
