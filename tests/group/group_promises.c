@@ -971,7 +971,8 @@ void promise_memory_of_the_group_gives_the_same_results(
     maker->destroy(&ranks);
 }
 
-static int free_too_early(struct rank *rank)
+/* It is of the rank's group, the operation of that one. */
+static int free_under(struct rank *rank, ls_group *group)
 {
     void *memory[2];
     ls_collective *started;
@@ -982,7 +983,7 @@ static int free_too_early(struct rank *rank)
                                                  .type = LS_GROUP_F32,
                                                  .in = (float *)memory[0] + 10,
                                                  .out = memory[1]};
-    TRY(ls_group_start(&started, rank->group, &operation));
+    TRY(ls_group_start(&started, group, &operation));
     EXPECT(ls_group_free(rank->group, memory[0]) == LS_ESTATE);
     EXPECT(ls_group_free(rank->group, memory[1]) == LS_ESTATE);
     EXPECT(strstr(ls_error_text(), "is not destroyed") != NULL);
@@ -991,6 +992,19 @@ static int free_too_early(struct rank *rank)
     ls_collective_destroy(&started);
     TRY(ls_group_free(rank->group, memory[0]));
     return ls_group_free(rank->group, memory[1]);
+}
+
+/* Also by one of a sub-group, and of one that was split off that. */
+static int free_too_early(struct rank *rank)
+{
+    ls_group *one, *other;
+    TRY(free_under(rank, rank->group));
+    TRY(ls_group_split(&one, rank->group, 0, RANK_WAIT_MS));
+    TRY(free_under(rank, one));
+    TRY(ls_group_split(&other, one, 0, RANK_WAIT_MS));
+    TRY(free_under(rank, other));
+    TRY(ls_group_destroy(&other));
+    return ls_group_destroy(&one);
 }
 
 void promise_memory_is_not_freed_under_an_operation(

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "brief_lock.h"
 #include "carrier.h"
 #include "forked.h"
 #include "lockstep/room.h"
@@ -52,18 +53,29 @@ int ls_group_alloc(ls_group *group, void **out, size_t size)
     made->group = group;
     made->size = size;
     made->forks = group->forks;
+    ls_brief_lock(&group->buffers_lock);
     made->next = group->buffers;
     group->buffers = made;
+    ls_brief_unlock(&group->buffers_lock);
     *out = made + 1;
     return LS_OK;
 }
 
-static void unlink_buffer(const struct group_buffer *buffer)
+/* Unless an operation uses it. */
+static bool unlink_buffer(const struct group_buffer *buffer)
 {
-    struct group_buffer **at = &buffer->group->buffers;
-    while (*at != buffer)
+    ls_group *const group = buffer->group;
+    if (group == NULL)
+        return atomic_load(&buffer->n_uses) == 0;
+    ls_brief_lock(&group->buffers_lock);
+    const bool is_free = atomic_load(&buffer->n_uses) == 0;
+    struct group_buffer **at = &group->buffers;
+    while (is_free && *at != buffer)
         at = &(*at)->next;
-    *at = buffer->next;
+    if (is_free)
+        *at = buffer->next;
+    ls_brief_unlock(&group->buffers_lock);
+    return is_free;
 }
 
 int ls_group_free(ls_group *group, void *memory)
@@ -75,12 +87,10 @@ int ls_group_free(ls_group *group, void *memory)
         return ls_forked_error("this memory");
     if (group != NULL && gone->group != group)
         return ls_error(LS_EINVAL, "group: this memory is another group's");
-    if (atomic_load(&gone->n_uses) > 0)
+    if (!unlink_buffer(gone))
         return ls_error(LS_ESTATE,
                         "group: an operation with this memory is not "
                         "destroyed; that comes before it is freed");
-    if (gone->group != NULL)
-        unlink_buffer(gone);
     if (gone->is_lent)
         ls_room_store_free(gone);
     else
@@ -88,14 +98,29 @@ int ls_group_free(ls_group *group, void *memory)
     return LS_OK;
 }
 
-struct group_buffer *buffer_use(const ls_group *group, const void *data)
+static struct group_buffer *use_of(const ls_group *group, const void *data)
 {
-    struct group_buffer *buffer = data == NULL ? NULL : group->buffers;
+    struct group_buffer *buffer = group->buffers;
     while (buffer != NULL &&
            (uintptr_t)data - (uintptr_t)(buffer + 1) >= buffer->size)
         buffer = buffer->next;
     if (buffer != NULL)
         atomic_fetch_add(&buffer->n_uses, 1);
+    return buffer;
+}
+
+/* The group's own are serial with it; not those of the groups above. */
+struct group_buffer *buffer_use(ls_group *group, const void *data)
+{
+    if (data == NULL)
+        return NULL;
+    struct group_buffer *buffer = use_of(group, data);
+    while (buffer == NULL && group->parent != NULL) {
+        group = group->parent;
+        ls_brief_lock(&group->buffers_lock);
+        buffer = use_of(group, data);
+        ls_brief_unlock(&group->buffers_lock);
+    }
     return buffer;
 }
 

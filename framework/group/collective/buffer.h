@@ -7,9 +7,10 @@
 
 struct group_buffer;
 
-/* The buffer of this group that begins at `data`, or that it lies in, is used
- * by one more operation. NULL: it lies in none. */
-struct group_buffer *buffer_use(const ls_group *group, const void *data);
+/* The buffer of this group, or of one that it was split off, that begins at
+ * `data`, or that it lies in, is used by one more operation. NULL: it lies in
+ * none. */
+struct group_buffer *buffer_use(ls_group *group, const void *data);
 /* One less. NULL is fine. */
 void buffer_drop(struct group_buffer *buffer);
 /* The group is destroyed: its buffers stay. */

@@ -648,7 +648,8 @@ static int create(struct bus_group **out, ls_node *node,
         return ls_error(LS_ENOMEM, "group: no memory for its handle");
     group->base = (ls_group){.ops = &bus_ops,
                              .runtime = ls_node_runtime(node),
-                             .forks = ls_forks_now()};
+                             .forks = ls_forks_now(),
+                             .buffers_lock = ATOMIC_FLAG_INIT};
     group->node = node;
     group->on_loss = options->on_loss;
     group->grace_ms = options->grace_ms;

@@ -65,6 +65,7 @@ struct ls_group {
     atomic_bool forms;      /* a thread is in ls_group_form() */
     uint64_t n_splits;
     struct group_buffer *buffers; /* that are allocated of it */
+    atomic_flag buffers_lock;     /* against sub-groups, which look there */
 };
 
 struct ls_collective {

@@ -721,8 +721,10 @@ static int create_team(struct team **out, ls_runtime *runtime, uint32_t n)
     team->generation = 1;
     for (uint32_t i = 0; i < n; i++) {
         struct member *member = &team->members[i];
-        member->base = (ls_group){
-            .ops = &threads_ops, .runtime = runtime, .forks = ls_forks_now()};
+        member->base = (ls_group){.ops = &threads_ops,
+                                  .runtime = runtime,
+                                  .forks = ls_forks_now(),
+                                  .buffers_lock = ATOMIC_FLAG_INIT};
         member->team = team;
         member->rank = i;
         member->last_post = &member->posts;

@@ -181,8 +181,9 @@ LS_MUST_USE LS_API int ls_group_alloc(ls_group *group, void **out, size_t size);
 /* In any order; also between generations, and after ls_group_destroy().
  * group:  that it was allocated of; NULL: that is destroyed.
  * memory: from ls_group_alloc(); NULL is fine.
- * Errors: nothing was freed: LS_ESTATE an operation with it is not destroyed,
- *         or it came here by fork(2); LS_EINVAL it is another group's. */
+ * Errors: nothing was freed: LS_ESTATE an operation with it, of this group or
+ *         of one that was split off it, is not destroyed, or it came here by
+ *         fork(2); LS_EINVAL it is another group's. */
 LS_API int ls_group_free(ls_group *group, void *memory);
 
 /* Operations -------------------------------------------------------------- */
