@@ -639,6 +639,47 @@ TEST(figures_that_are_none_are_refused)
     assert_fails(run_threads(2, evaluate_a_list, NULL), LS_EPROTO);
 }
 
+/* One figure; or another one in each batch. */
+struct naming {
+    const char *name; /* NULL: another one each */
+    unsigned n;
+};
+static struct naming naming;
+
+static int evaluate_a_name(void *model, const struct ls_batch *batch,
+                           ls_learner_info *figures)
+{
+    static char names[LINE_SAMPLES][8];
+    (void)model;
+    (void)batch;
+    if (naming.name != NULL)
+        return ls_learner_info_add(figures, naming.name, 1.0);
+    char *const name = names[naming.n % LINE_SAMPLES];
+    (void)snprintf(name, sizeof names[0], "f%u", naming.n++);
+    return ls_learner_info_add(figures, name, 1.0);
+}
+
+TEST(figures_of_an_evaluation_have_few_and_short_names)
+{
+    char name[65];
+    struct ls_model_ops ops = line_ops;
+    struct plan plan = plan_of(1);
+    memset(name, 'n', 64);
+    name[64] = '\0';
+    ops.evaluate = evaluate_a_name;
+    plan.ops = &ops;
+    plan.options.epochs = 1;
+    naming = (struct naming){.name = name};
+    assert_fails(run(&plan), LS_ELIMIT);
+    assert_error_has("names of 63 bytes");
+    naming = (struct naming){.name = name + 1};
+    assert_ok(run(&plan));
+    naming = (struct naming){.name = NULL};
+    plan.options.evaluation_batch_size = 1;
+    assert_fails(run(&plan), LS_ELIMIT);
+    assert_error_has("there are 32 at most");
+}
+
 /* Going on ----------------------------------------------------------------- */
 
 /* The state after a training that nothing interrupted. */

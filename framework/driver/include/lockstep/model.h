@@ -90,8 +90,8 @@ struct ls_model_ops {
                  ls_learner_info *figures);
     /* Add scale × the gradients of the mean loss of that batch. */
     int (*backward)(void *model, double scale);
-    /* Figures alone: each a mean over the batch. NULL: it is never evaluated.
-     */
+    /* Figures alone: each a mean over the batch, with a name of at most 63
+     * bytes. NULL: it is never evaluated. */
     int (*evaluate)(void *model, const struct ls_batch *batch,
                     ls_learner_info *figures);
     /* What follows is training, or evaluating: for parts that differ, such as

@@ -99,8 +99,11 @@ struct ls_trainer_result {
  *         epochs, no batch in an epoch, or spread; LS_EEXIST the folder has
  *         checkpoints, and resume is not set, or this driver trains; what a
  *         callback, the model, an optimiser or the data returns, with epoch and
- *         batch in the text; those of collectives and checkpoints; LS_EPROTO a
- *         checkpoint, or what another rank says, is none of a trainer. */
+ *         batch in the text; those of collectives and checkpoints; LS_ELIMIT
+ *         the figures of an evaluation have more than LS_LEARNER_INFO_MAX names
+ *         in all, or one of more than 63 bytes; those of ls_metrics_add();
+ *         LS_EPROTO a checkpoint, or what another rank says, is none of a
+ *         trainer. */
 LS_MUST_USE LS_API int ls_trainer_run(ls_driver *driver,
                                       const struct ls_trainer_options *options,
                                       struct ls_trainer_result *out);
