@@ -261,16 +261,6 @@ static int send_blobs(ls_driver *driver, const char *prefix)
 
 /* ---- loading ------------------------------------------------------------- */
 
-static const struct ls_checkpoint_entry *
-find_entry(const struct ls_checkpoint_manifest *manifest, const char *node)
-{
-    for (size_t i = 0; i < manifest->n_entries; i++) {
-        if (strcmp(manifest->entries[i].node, node) == 0)
-            return &manifest->entries[i];
-    }
-    return NULL;
-}
-
 static bool has_ranks(const struct ls_checkpoint_manifest *manifest,
                       uint32_t ranks)
 {
@@ -380,7 +370,7 @@ static int find_own(const ls_driver *driver,
 {
     char node[LS_CHECKPOINT_NODE_MAX + 1];
     name_rank(node, driver->rank);
-    *out = find_entry(manifest, node);
+    *out = ls_checkpoint_manifest_entry(manifest, node);
     return *out != NULL ? LS_OK
                         : ls_error(LS_EMISMATCH,
                                    "checkpoint %" PRId64 " has no entry \"%s\"",
@@ -408,7 +398,7 @@ static int load_entries(ls_driver *driver,
     const struct ls_checkpoint_entry *entry;
     int status = LS_OK;
     if (driver->rank == 0) {
-        entry = find_entry(manifest, SHARED);
+        entry = ls_checkpoint_manifest_entry(manifest, SHARED);
         status = entry != NULL
                      ? ls_checkpoints_load(saves->shared, manifest->epoch,
                                            entry, driver->blobs, NULL)
@@ -523,7 +513,8 @@ static int check_is_model(ls_checkpoints *checkpoints, const char *folder,
     int status = ls_checkpoints_manifest(checkpoints, number, &manifest);
     if (status == LS_EPROTO) /* nobody can load it */
         return LS_OK;
-    if (status == LS_OK && find_entry(&manifest, MODEL) == NULL)
+    if (status == LS_OK &&
+        ls_checkpoint_manifest_entry(&manifest, MODEL) == NULL)
         status = ls_error(LS_EMISMATCH,
                           "%s has checkpoints of a run: save the model in a "
                           "folder of its own",
@@ -577,9 +568,10 @@ static int read_model(ls_checkpoints *checkpoints, const char *folder,
     }
     for (size_t i = 0; i < n; i++)
         names[i] = ls_blobs_at(weights, i)->name;
-    const struct ls_checkpoint_entry *entry = find_entry(&manifest, MODEL);
+    const struct ls_checkpoint_entry *entry =
+        ls_checkpoint_manifest_entry(&manifest, MODEL);
     if (entry == NULL)
-        entry = find_entry(&manifest, SHARED);
+        entry = ls_checkpoint_manifest_entry(&manifest, SHARED);
     status = entry != NULL ? ls_checkpoints_load(checkpoints, manifest.epoch,
                                                  entry, weights, names)
                            : ls_error(LS_EMISMATCH,

@@ -247,3 +247,14 @@ void ls_checkpoint_manifest_clear(struct ls_checkpoint_manifest *gone)
 {
     ls_record_clear(&ls_checkpoint_manifest_record, gone);
 }
+
+const struct ls_checkpoint_entry *
+ls_checkpoint_manifest_entry(const struct ls_checkpoint_manifest *manifest,
+                             const char *node)
+{
+    for (size_t i = 0; i < manifest->n_entries; i++) {
+        if (strcmp(manifest->entries[i].node, node) == 0)
+            return &manifest->entries[i];
+    }
+    return NULL;
+}

@@ -146,7 +146,10 @@ TEST(all_that_is_said_of_one_is_read)
         assert_string_equal(read.entries[i].node, entries[i].node);
         assert_int_equal(read.entries[i].size, entries[i].size);
         assert_int_equal(read.entries[i].check, entries[i].check);
+        assert_ptr_equal(ls_checkpoint_manifest_entry(&read, entries[i].node),
+                         &read.entries[i]);
     }
+    assert_null(ls_checkpoint_manifest_entry(&read, "n"));
     assert_int_equal(read.n_metrics, 2);
     assert_string_equal(read.metrics[1].name, "loss");
     assert_true(read.metrics[1].value == 0.25);

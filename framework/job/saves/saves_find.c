@@ -2,7 +2,6 @@
  * sees it: the newest that all have whole. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lockstep/log.h"
 #include "saves.h"
@@ -17,10 +16,7 @@ const struct ls_checkpoint_entry *saves_entry(const struct saves_found *found,
 {
     char name[LS_CHECKPOINT_NODE_MAX + 1];
     saves_name(id, name);
-    for (size_t i = 0; i < found->manifest.n_entries; i++)
-        if (strcmp(found->manifest.entries[i].node, name) == 0)
-            return &found->manifest.entries[i];
-    return NULL;
+    return ls_checkpoint_manifest_entry(&found->manifest, name);
 }
 
 static void passed_over(void *self, int64_t epoch, const char *why)

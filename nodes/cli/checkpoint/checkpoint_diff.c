@@ -235,22 +235,14 @@ static int compare_node(struct diff *diff, const char *node)
     return status;
 }
 
-static const struct ls_checkpoint_entry *
-find_entry(const struct ls_checkpoint_manifest *manifest, const char *node)
-{
-    for (size_t i = 0; i < manifest->n_entries; i++)
-        if (strcmp(manifest->entries[i].node, node) == 0)
-            return &manifest->entries[i];
-    return NULL;
-}
-
 /* Entries with one checksum are the same, and need not be read. */
 static int look_at(struct diff *diff, const char *node)
 {
     struct side *a = &diff->sides[0], *b = &diff->sides[1];
     int status = LS_OK;
     for (size_t i = 0; i < 2; i++)
-        diff->sides[i].entry = find_entry(&diff->sides[i].manifest, node);
+        diff->sides[i].entry =
+            ls_checkpoint_manifest_entry(&diff->sides[i].manifest, node);
     if (a->entry != NULL && b->entry != NULL &&
         a->entry->check == b->entry->check && a->entry->size == b->entry->size)
         return LS_OK;
@@ -279,7 +271,8 @@ static int compare_all(struct diff *diff)
             &diff->sides[side].manifest;
         for (size_t i = 0; i < manifest->n_entries && status == LS_OK; i++) {
             const char *node = manifest->entries[i].node;
-            if (side == 0 || find_entry(&diff->sides[0].manifest, node) == NULL)
+            if (side == 0 || ls_checkpoint_manifest_entry(
+                                 &diff->sides[0].manifest, node) == NULL)
                 status = look_at(diff, node);
         }
     }

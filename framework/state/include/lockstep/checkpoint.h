@@ -160,6 +160,10 @@ struct ls_checkpoint_manifest {
 /* For messages, and to print. */
 LS_API extern const struct ls_record ls_checkpoint_manifest_record;
 LS_API void ls_checkpoint_manifest_clear(struct ls_checkpoint_manifest *gone);
+/* The entry of a node. NULL: there is none. Borrow: as the manifest's. */
+LS_API const struct ls_checkpoint_entry *
+ls_checkpoint_manifest_entry(const struct ls_checkpoint_manifest *manifest,
+                             const char *node);
 
 /* Whether a checkpoint of this epoch may yet be committed, before nodes write
  * their entries: the folder is looked at now.
