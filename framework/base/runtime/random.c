@@ -2,13 +2,7 @@
 
 #include <math.h>
 
-/* The mixer of splitmix64: a bijection that maps 0 to 0. */
-static uint64_t mix(uint64_t bits)
-{
-    bits = (bits ^ (bits >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    bits = (bits ^ (bits >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return bits ^ (bits >> 31);
-}
+#include "mix.h"
 
 static uint64_t rotate_left(uint64_t bits, int by)
 {

@@ -3,13 +3,7 @@
 #include <string.h>
 
 #include "barrier_epoch_inside.h"
-
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
+#include "mix.h"
 
 /* A view's hash is the sum over its members, so their order is nothing. Who
  * takes one for another's neighbour makes another tree. */
