@@ -74,18 +74,20 @@ abandon() {
     done
 }
 
-@test "a call says so as well" {
+@test "a call and a status say so as well" {
     local fd full command
+    local status="status job.yaml --every 0.1"
     exec {full}>/dev/full
     nobody
     four_nodes
     begin
-    for command in "call job.yaml 0 ping" "call job.yaml 0 ping --json"; do
+    for command in "call job.yaml 0 ping" "call job.yaml 0 ping --json" \
+        "$status" "$status --json" "$status --watch" "$status --watch --json"; do
         to "$full" "$command"
         [ "$code" -eq 1 ]
         said "stdout: not all could be written: No space left on device"
         to "$fd" "$command"
-        [ "$code" -eq 141 ]
+        [ "$code" -eq 141 ] || { echo "$command: exit $code, $err" >&2; false; }
         [ -z "$err" ]
     done
     ends_solved

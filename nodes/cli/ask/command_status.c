@@ -222,8 +222,9 @@ static int make_view(struct status_view *out, const struct target *target,
     return status;
 }
 
+/* *more: false when it cannot be written; output_end() says so. */
 static int print(const struct target *target, const struct told *now,
-                 const struct told *before)
+                 const struct told *before, bool *more)
 {
     struct status_view view;
     int status = make_view(&view, target, now, before);
@@ -239,7 +240,9 @@ static int print(const struct target *target, const struct told *now,
             fputc('\n', stdout);
     }
     status_view_clear(&view);
-    return status == LS_OK ? output_flush() : status;
+    if (output_flush() != LS_OK)
+        *more = false;
+    return status;
 }
 
 static int draw(struct screen *screen, const struct target *target,
@@ -310,7 +313,7 @@ static int show(const struct target *target, struct screen *screen,
         }
         if (status == LS_OK)
             status = screen != NULL ? draw(screen, target, &now, &before)
-                                    : print(target, &now, &before);
+                                    : print(target, &now, &before, &more);
         if (status != LS_OK && *asked == 1 && screen == NULL)
             *asked = 0; /* nothing was shown */
         forget(&before);
