@@ -64,6 +64,17 @@ abandon() {
     done
 }
 
+# bats test_tags=simulated
+@test "an event log that lacks lines: exit 1, with a line that says why" {
+    local command barrier=$SOURCE_DIR/configs/barrier.yaml
+    for command in "sim $barrier --seeds 1" "${members[*]} --as sim"; do
+        # shellcheck disable=SC2086 # words
+        run --separate-stderr "$LOCKSTEP" $command --event-log /dev/full
+        [ "$status" -eq 1 ]
+        [[ $stderr == *"/dev/full was not written in full: No space left on device"* ]]
+    done
+}
+
 @test "a pipe that nobody reads: ended quietly, as by SIGPIPE" {
     local command
     nobody

@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "lockstep/log.h"
 
 #include "command.h"
+#include "output.h"
 
 void command_warn(const struct plan *plan)
 {
@@ -95,4 +97,17 @@ int command_event_log(FILE **out, const char *path)
     const int status = ls_error_from(errno, path);
     (void)command_failed(status);
     return status;
+}
+
+int command_end_event_log(FILE *log, const char *path, int exit_code)
+{
+    if (log == NULL)
+        return exit_code;
+    errno = 0;
+    const bool failed = ferror(log) != 0;
+    if (fclose(log) == 0 && !failed)
+        return exit_code;
+    output_print(stderr, "lockstep: %s was not written in full: %s\n", path,
+                 strerror(errno != 0 ? errno : EIO));
+    return exit_code != 0 ? exit_code : ls_status_exit_code(LS_EIO);
 }

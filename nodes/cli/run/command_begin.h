@@ -34,8 +34,12 @@ void command_show_run(render *shown, const struct run_folder *folder,
 LS_MUST_USE int command_faults(struct faults *out, const char *name,
                                const struct plan *plan);
 
-/* Open the file of --event-log, in the same way. out: own: fclose(); NULL when
- * path is. */
+/* Open the file of --event-log, in the same way. out: own:
+ * command_end_event_log(); NULL when path is. */
 LS_MUST_USE int command_event_log(FILE **out, const char *path);
+/* Close it. Returns exit_code; of a log that lacks lines, which is said, 1 in
+ * place of 0. log: moved; NULL: there is none. */
+LS_MUST_USE int command_end_event_log(FILE *log, const char *path,
+                                      int exit_code);
 
 #endif

@@ -279,11 +279,8 @@ static int run_in_simulation(const struct options *options,
     watchdog_destroy(&in.dog);
     simulated_destroy(&in.all);
     ls_log_redirect(NULL, NULL);
-    if (in.log != NULL && fclose(in.log) != 0)
-        (void)fprintf(stderr, "lockstep: %s was not written in full\n",
-                      options->event_log);
     faults_fini(&faults);
-    return exit_code;
+    return command_end_event_log(in.log, options->event_log, exit_code);
 }
 
 /* Lines that are missing fail a run that has not failed otherwise, as for its

@@ -336,11 +336,8 @@ static int run_sweep(const struct options *options, struct setup *setup,
     const int exit_code = status == LS_OK
                               ? sweep_watched(&shown, setup, faults, log)
                               : ls_status_exit_code(status);
-    if (log != NULL && fclose(log) != 0)
-        (void)fprintf(stderr, "lockstep: %s was not written in full\n",
-                      options->event_log);
     progress_line_destroy(&shown.progress);
-    return exit_code;
+    return command_end_event_log(log, options->event_log, exit_code);
 }
 
 static void swallow(void *self, const char *line)
