@@ -61,22 +61,33 @@ static int no_record(const char *path)
                     path);
 }
 
+static int is_record(void *self, const char *name)
+{
+    (void)self;
+    return strcmp(name, RUN_FOLDER_RECORD) == 0 ? LS_OK : LS_EEXIST;
+}
+
 /* Who was killed, or lost power, as the record was made has left the beginning
- * of one. */
-static bool is_unfinished(const char *text)
+ * of one, and nothing else: beside what a run has left it is damaged. */
+static bool is_unfinished(const char *text, const char *path)
 {
     static const char begins[] = FORMAT "\njob ";
     const size_t size = strlen(text), least = sizeof begins - 1;
+    char folder[LS_PATH_MAX];
     unsigned lines = 0;
     for (const char *at = text; *at != '\0'; at++)
         lines += *at == '\n';
-    return lines < 4 && strncmp(text, begins, size < least ? size : least) == 0;
+    if (lines >= 4 || strncmp(text, begins, size < least ? size : least) != 0)
+        return false;
+    (void)snprintf(folder, sizeof folder, "%.*s",
+                   (int)(strlen(path) - sizeof RUN_FOLDER_RECORD), path);
+    return ls_folder_each(folder, is_record, NULL) != LS_EEXIST;
 }
 
 static int parse(const char *text, const char *path, struct record *out)
 {
     int end = 0;
-    if (is_unfinished(text))
+    if (is_unfinished(text, path))
         return ls_error(LS_ENOENT, "the run of %s has not begun", path);
     struct record record = {.done = false};
     if (sscanf(text,
@@ -531,12 +542,6 @@ static int note_run(void *self, const char *name)
         read_record(path, &record) == LS_OK)
         last->highest = number_of(name);
     return LS_OK;
-}
-
-static int is_record(void *self, const char *name)
-{
-    (void)self;
-    return strcmp(name, RUN_FOLDER_RECORD) == 0 ? LS_OK : LS_EEXIST;
 }
 
 static void remove_empty(const struct run_folder *folder)

@@ -419,6 +419,24 @@ TEST(a_run_that_had_not_begun_is_in_nobodys_way)
     run(place, "4", true);
 }
 
+/* Its weights are there: it had begun. */
+TEST(a_record_that_was_cut_beside_what_a_run_left_is_damaged)
+{
+    struct place *place = *state;
+    struct run_folder folder;
+    struct run_folder_look look;
+    static const char *const cut[] = {"", "lockstep run 1\njob job\nlearn"};
+    run(place, "1", false);
+    for (size_t i = 0; i < sizeof cut / sizeof cut[0]; i++) {
+        write_file(place, "1/record", cut[i]);
+        assert_fails(run_folder_check(place->out), LS_EPROTO);
+        assert_error_has("1/record is not a record of a run");
+        assert_fails(run_folder_begin(&folder, &place->options), LS_EPROTO);
+        assert_fails(run_folder_look(&look, path_in(place, "1")), LS_EPROTO);
+        assert_error_has("1/record is not a record of a run");
+    }
+}
+
 TEST(a_damaged_record_is_known_before_a_run)
 {
     struct place *place = *state;
