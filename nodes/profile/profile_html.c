@@ -239,6 +239,11 @@ static void add_blame(struct buffer *to, const struct profile_table *table)
     }
 }
 
+const struct written_form profile_html_form = {
+    "a page of a profile",
+    "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\">\n<style>\n"
+    "body{font:13px "};
+
 int profile_write_html(const struct profile_table *table,
                        const struct profile_graph *graph, const char *path)
 {

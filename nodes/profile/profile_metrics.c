@@ -78,6 +78,9 @@ static void add_one(struct buffer *to, const char *name, const char *type,
         buffer_text(to, "%s +Inf\n", name);
 }
 
+const struct written_form profile_metrics_form = {
+    "what --metrics writes", "# HELP lockstep_step_seconds "};
+
 int profile_write_metrics(const struct profile_table *table, const char *path)
 {
     struct buffer to = {.n = 0};

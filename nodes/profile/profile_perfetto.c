@@ -257,6 +257,10 @@ static int add_all(struct writer *self)
     return status;
 }
 
+/* The packet of the first process: add_process(). */
+const struct written_form profile_perfetto_form = {"a timeline for Perfetto",
+                                                   "\n?P\x01\xe2\x03"};
+
 int profile_write_perfetto(const struct profile_graph *graph, const char *path)
 {
     struct writer self = {.graph = graph,

@@ -644,6 +644,12 @@ static int unknown_option(enum command command, const char *text)
                     command_names[command]);
 }
 
+static bool names_path(const struct option_spec *spec)
+{
+    return spec->value != NULL && (strcmp(spec->value, "a file") == 0 ||
+                                   strcmp(spec->value, "a folder") == 0);
+}
+
 /* argv[*at] begins with a dash: "--name", "--name value" or "--name=value". */
 static int parse_option(struct options *out, int argc, char **argv, int *at)
 {
@@ -680,6 +686,9 @@ static int parse_option(struct options *out, int argc, char **argv, int *at)
                             spec->value);
         value = argv[++*at];
     }
+    if (value != NULL && value[0] == '\0' && names_path(spec))
+        return ls_error(LS_EINVAL, "%s: %s must follow it, not \"\"", text,
+                        spec->value);
     return spec->read(out, spec, value);
 }
 

@@ -170,6 +170,27 @@ END
     [[ $stderr == *"--steps: members do as many epochs"* ]]
 }
 
+@test "only files of its own are replaced, and what is in the way is known before the run" {
+    local option
+    for option in --trace --html --metrics; do
+        echo mine >file
+        run --separate-stderr "$LOCKSTEP" profile "$cartpole" $option file
+        [ "$status" -eq 78 ]
+        [[ $stderr == "lockstep: $option: file exists, and is not "*": name another file" ]]
+        [ "$(<file)" = mine ]
+        run --separate-stderr "$LOCKSTEP" profile "$cartpole" $option none/file
+        [ "$status" -eq 78 ]
+        [[ $stderr == "lockstep: $option: writing none/file: its folder does not exist" ]]
+        [ ! -e out ]
+        trace run ${option/--trace/--out} file
+        [ "$status" -eq 78 ]
+        rm file
+        trace run ${option/--trace/--out} file
+        trace run ${option/--trace/--out} file
+        [ "$status" -eq 0 ]
+    done
+}
+
 @test "what is not a recording is refused by its name" {
     trace nowhere
     [ "$status" -ne 0 ]
@@ -183,5 +204,5 @@ END
     [ "$status" -eq 2 ]
     [[ $stderr == *"which run?"* ]]
     trace run --out "$PWD/none/run.pftrace"
-    [ "$status" -ne 0 ]
+    [ "$status" -eq 78 ]
 }

@@ -77,6 +77,20 @@ setup() {
     grep -q 'left epoch' a.log
 }
 
+@test "an event log replaces another one, and no other file" {
+    echo mine >file
+    run --separate-stderr "$LOCKSTEP" sim "$barrier" --event-log file
+    [ "$status" -eq 78 ]
+    [[ $stderr == "lockstep: --event-log: file exists, and is not an event log: name another file" ]]
+    run --separate-stderr "$LOCKSTEP" run "$barrier" --as sim --event-log file
+    [ "$status" -eq 78 ]
+    [ "$(<file)" = mine ]
+    run ! "$LOCKSTEP" sim "$barrier" --event-log none/file
+    "$LOCKSTEP" sim "$barrier" --event-log log
+    "$LOCKSTEP" run "$barrier" --as sim --event-log log
+    "$LOCKSTEP" sim "$barrier" --event-log log
+}
+
 # third_begins: by the log of the sweep, the third of its runs.
 third_begins() {
     local begun=0

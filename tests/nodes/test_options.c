@@ -434,6 +434,8 @@ TEST(mistakes_are_told_with_what_to_write)
         {"lockstep run a --as x", "processes, threads, sim or compose"},
         {"lockstep run a --faults all", "add --as sim"},
         {"lockstep run a --event-log x", "add --as sim"},
+        {"lockstep run a --out=", "--out: a folder must follow it, not \"\""},
+        {"lockstep export a --out=", "--out: a file must follow it"},
         {"lockstep run a --seeds 3", "not an option of \"lockstep run\""},
         {"lockstep sim", "which configuration?"},
         {"lockstep sim a --as sim", "not an option of \"lockstep sim\""},

@@ -67,6 +67,40 @@ TEST(a_link_is_not_replaced_nor_what_it_leads_to)
     assert_contains(path, "one");
 }
 
+TEST(only_what_has_its_form_may_be_replaced)
+{
+    static const struct written_form form = {"a result", "re?ult\n"};
+    static const char *const fine[] = {"", "re", "result\n", "re:ult\nof two"};
+    static const char *const others[] = {"mine", "result of two"};
+    assert_ok(written_check(path, &form));
+    for (size_t i = 0; i < sizeof fine / sizeof fine[0]; i++) {
+        assert_ok(replace(path, fine[i]));
+        assert_ok(written_check(path, &form));
+        assert_ok(written_check_replaced(path, &form));
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        assert_ok(replace(path, others[i]));
+        assert_fails(written_check(path, &form), LS_EEXIST);
+        assert_error_has("result exists, and is not a result: name another");
+    }
+}
+
+TEST(what_could_not_be_replaced_is_known_before)
+{
+    static const struct written_form form = {"a result", "one"};
+    char none[128];
+    assert_ok(replace(path, "one"));
+    assert_int_equal(symlink(path, link_path), 0);
+    assert_ok(written_check(link_path, &form));
+    assert_fails(written_check_replaced(link_path, &form), LS_EEXIST);
+    (void)snprintf(none, sizeof none, "%s/none/result", folder);
+    assert_fails(written_check_replaced(none, &form), LS_ENOENT);
+    assert_error_has("none/result: its folder does not exist");
+    assert_fails(written_check_replaced("/dev/null", &form), LS_EIO);
+    assert_fails(replace(none, "one"), LS_EIO);
+    assert_null(strstr(ls_error_text(), ".part"));
+}
+
 TEST(a_name_that_is_too_long_is_refused)
 {
     static char name[LS_PATH_MAX];

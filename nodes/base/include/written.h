@@ -16,4 +16,20 @@ LS_MUST_USE int written_replace(const char *path,
                                 const struct ls_file_part *parts, size_t n,
                                 bool durable);
 
+/* What is written, for people, and how it begins: '?' is any byte. */
+struct written_form {
+    const char *what, *begins;
+};
+
+/* Whether what is at `path` may make room for a result: it is empty, or begins
+ * as `form` does. Else this program has not written it. No file is fine.
+ * Errors: LS_EEXIST that; LS_EIO it cannot be read, or is no regular file. */
+LS_MUST_USE int written_check(const char *path,
+                              const struct written_form *form);
+/* The same before the work for what written_replace() is to write. Errors also:
+ * LS_EEXIST it is a link; LS_ENOENT there is no such folder; LS_EIO nothing can
+ * be written there. */
+LS_MUST_USE int written_check_replaced(const char *path,
+                                       const struct written_form *form);
+
 #endif

@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "lockstep/log.h"
 
 #include "command.h"
 #include "output.h"
+#include "written.h"
 
 void command_warn(const struct plan *plan)
 {
@@ -86,16 +88,28 @@ int command_faults(struct faults *out, const char *name,
     return status;
 }
 
+/* A pipe, a terminal and the like may be one. */
+static int check_event_log(const char *path)
+{
+    /* A simulation begins with its first task, before any time has passed. */
+    static const struct written_form form = {"an event log", "0.????????? -/"};
+    struct stat found;
+    if (stat(path, &found) == 0 && !S_ISREG(found.st_mode))
+        return LS_OK;
+    const int status = written_check(path, &form);
+    return status == LS_OK ? LS_OK : ls_error_at(status, "--event-log");
+}
+
 int command_event_log(FILE **out, const char *path)
 {
     *out = NULL;
     if (path == NULL)
         return LS_OK;
-    *out = fopen(path, "w");
-    if (*out != NULL)
-        return LS_OK;
-    const int status = ls_error_from(errno, path);
-    (void)command_failed(status);
+    int status = check_event_log(path);
+    if (status == LS_OK && (*out = fopen(path, "w")) == NULL)
+        status = ls_error_from(errno, path);
+    if (status != LS_OK)
+        (void)command_failed(status);
     return status;
 }
 

@@ -56,12 +56,34 @@ static int show_run(const struct options *options, const char *run,
     return status;
 }
 
+/* What is to be written, before the work for it. */
+static int check_files(const struct options *options)
+{
+    const struct {
+        const char *option, *path;
+        const struct written_form *form;
+    } files[] = {{options->command == COMMAND_TRACE ? "--out" : "--trace",
+                  options->pftrace, &profile_perfetto_form},
+                 {"--html", options->html, &profile_html_form},
+                 {"--metrics", options->metrics, &profile_metrics_form}};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        const int status =
+            files[i].path != NULL
+                ? written_check_replaced(files[i].path, files[i].form)
+                : LS_OK;
+        if (status != LS_OK)
+            return ls_error_at(status, "%s", files[i].option);
+    }
+    return LS_OK;
+}
+
 int command_trace(const struct options *options)
 {
     const bool files = options->pftrace != NULL || options->html != NULL ||
                        options->metrics != NULL;
-    const int status =
-        show_run(options, options->config, !files || options->json);
+    int status = check_files(options);
+    if (status == LS_OK)
+        status = show_run(options, options->config, !files || options->json);
     return status == LS_OK ? 0 : command_failed(status);
 }
 
@@ -113,7 +135,9 @@ int command_profile(const struct options *given)
     char steps[32];
     options.fresh = true;
     options.aside = true;
-    int status = add_set(&options, "trace.all", "true");
+    int status = check_files(&options);
+    if (status == LS_OK)
+        status = add_set(&options, "trace.all", "true");
     if (status == LS_OK)
         status = add_set(&options, "trace.records", RECORDS);
     if (status != LS_OK)

@@ -5,6 +5,7 @@
 #define LOCKSTEP_PROFILE_SHOW_H
 
 #include "profile_table.h"
+#include "written.h"
 
 /* The table, who caused the waiting, and what faster steps would give, on
  * stdout; json: as one line.
@@ -32,5 +33,9 @@ LS_MUST_USE int profile_write_perfetto(const struct profile_graph *graph,
 LS_MUST_USE int profile_write_html(const struct profile_table *table,
                                    const struct profile_graph *graph,
                                    const char *path);
+
+/* How they begin: written_check_replaced(). */
+extern const struct written_form profile_metrics_form, profile_perfetto_form,
+    profile_html_form;
 
 #endif
