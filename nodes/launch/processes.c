@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "lockstep/runtime.h"
+
 #include "child.h"
 #include "node_arguments.h"
 #include "socket_folder.h"
@@ -13,6 +15,7 @@ struct processes {
     const struct plan *plan;         /* borrow */
     const struct run_secret *secret; /* borrow */
     supervisor *watcher;             /* borrow */
+    ls_mutex mutex;                  /* where they are; not what they do */
     child **children;                /* own; n_nodes, NULL: not started */
     bool quiet; /* no life that is over can still note anything */
     struct socket_folder folder;
@@ -33,18 +36,36 @@ static void make_arguments(struct arguments *out,
     arguments_add(out, options->config);
 }
 
+/* One that a signal kills meanwhile must not be freed. */
+static child *replace_child(processes *launched, size_t index, child *by)
+{
+    ls_mutex_lock(&launched->mutex);
+    child *const before = launched->children[index];
+    launched->children[index] = by;
+    ls_mutex_unlock(&launched->mutex);
+    return before;
+}
+
+static bool end_child(processes *launched, size_t index)
+{
+    child *gone = replace_child(launched, index, NULL);
+    return child_destroy(&gone);
+}
+
 static int start(void *self, size_t index, const struct launch *launch)
 {
     processes *launched = self;
     struct arguments arguments = {.n = 0};
-    launched->quiet =
-        child_destroy(&launched->children[index]) && launched->quiet;
+    child *made = NULL;
+    launched->quiet = end_child(launched, index) && launched->quiet;
     int secret_fd = -1;
     make_arguments(&arguments, launched, index, launch);
     int status = run_secret_open(launched->secret, &secret_fd);
     if (status == LS_OK)
-        status = child_start(&launched->children[index], &arguments, secret_fd,
-                             index, launched->watcher);
+        status =
+            child_start(&made, &arguments, secret_fd, index, launched->watcher);
+    if (status == LS_OK)
+        (void)replace_child(launched, index, made);
     if (secret_fd >= 0)
         (void)close(secret_fd);
     arguments_fini(&arguments);
@@ -64,6 +85,14 @@ static void ask(void *self, size_t index, int signal)
     child_kill(launched->children[index], signal);
 }
 
+void processes_kill(processes *launched)
+{
+    ls_mutex_lock(&launched->mutex);
+    for (size_t i = 0; i < launched->plan->n_nodes; i++)
+        stop(launched, i, true);
+    ls_mutex_unlock(&launched->mutex);
+}
+
 int processes_create(processes **out, const struct options *options,
                      const struct plan *plan, const struct run_secret *secret,
                      supervisor *watcher)
@@ -78,12 +107,15 @@ int processes_create(processes **out, const struct options *options,
     made->quiet = true;
     made->children = calloc(plan->n_nodes, sizeof *made->children);
     int status = made->children != NULL
-                     ? LS_OK
+                     ? ls_mutex_init(&made->mutex, ls_runtime_threads())
                      : ls_error(LS_ENOMEM, "starting the nodes");
+    const bool has_mutex = status == LS_OK;
     if (status == LS_OK && plan->world.transport == PLAN_IPC &&
         plan->world.dir == NULL)
         status = socket_folder_make(&made->folder, plan->job);
     if (status != LS_OK) {
+        if (has_mutex)
+            ls_mutex_fini(&made->mutex);
         free(made->children);
         free(made);
         return status;
@@ -98,7 +130,8 @@ bool processes_destroy(processes **launched)
         return true;
     bool quiet = (*launched)->quiet;
     for (size_t i = 0; i < (*launched)->plan->n_nodes; i++)
-        quiet = child_destroy(&(*launched)->children[i]) && quiet;
+        quiet = end_child(*launched, i) && quiet;
+    ls_mutex_fini(&(*launched)->mutex);
     socket_folder_remove(&(*launched)->folder);
     free((*launched)->children);
     free(*launched);

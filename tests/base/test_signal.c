@@ -342,6 +342,30 @@ static int die_of_the_second(void)
     return 2;
 }
 
+static void end_as_told(void *self)
+{
+    _exit(*(const int *)self);
+}
+
+/* What the child of the next test runs: what is to be called then ends it. */
+static int call_before_the_second(void)
+{
+    struct ear ear;
+    int seven = 7, eight = 8;
+    ear_init(&ear);
+    ls_signals *watch = NULL;
+    const int wanted[] = {SIGUSR1, SIGUSR2};
+    if (ls_signal_watch(&watch, wanted, 2, hear, &ear) != LS_OK)
+        return 1;
+    ls_signal_on_second(watch, end_as_told, &eight);
+    kill(getpid(), SIGUSR1);
+    ear_wait(&ear, 1);
+    ls_signal_on_second(watch, end_as_told, &seven);
+    kill(getpid(), SIGUSR2);
+    ear_wait(&ear, 2);
+    return 2;
+}
+
 static int run_child(char *what)
 {
     char *const arguments[] = {"/proc/self/exe", what, NULL};
@@ -358,6 +382,13 @@ TEST(the_second_signal_ends_the_process)
     const int how = run_child("die");
     assert_true(WIFSIGNALED(how));
     assert_int_equal(WTERMSIG(how), SIGUSR2);
+}
+
+TEST(before_the_second_signal_ends_the_process_a_call_is_made)
+{
+    const int how = run_child("call");
+    assert_true(WIFEXITED(how));
+    assert_int_equal(WEXITSTATUS(how), 7);
 }
 
 /* What the child of the next test runs. Real-time signals queue: both are there
@@ -392,6 +423,8 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "die") == 0)
         return die_of_the_second();
+    if (argc == 2 && strcmp(argv[1], "call") == 0)
+        return call_before_the_second();
     if (argc == 2 && strcmp(argv[1], "twice") == 0)
         return hear_twice();
     return tests_run();

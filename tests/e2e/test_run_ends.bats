@@ -142,6 +142,21 @@ begin() {
     all_go
 }
 
+@test "a second signal leaves no node, not even one that is stopped" {
+    local gone=0
+    start run run "$cartpole" "${endless[@]}" --json
+    nodes_of run 5
+    kill -STOP "${nodes[2]}"
+    kill -INT "${pid_of[run]}"
+    stderr_has run interrupted
+    kill -TERM "${pid_of[run]}"
+    finish run
+    all_go || gone=1
+    kill -CONT "${nodes[2]}" 2>/dev/null || true
+    [ "$gone" -eq 0 ]
+    [ "$code" -eq 143 ]
+}
+
 @test "timeout(1), which signals the run and then its group, takes nothing away" {
     local program=$LOCKSTEP
     LOCKSTEP=setsid start run "$program" run "$cartpole" "${endless[@]}" --json

@@ -33,6 +33,8 @@ struct ls_signals {
     sigset_t wanted;
     void (*fn)(void *self, int signal);
     void *self;
+    void (*second)(void *self); /* before the process dies of it; NULL: none */
+    void *second_self;
     bool each;      /* a second one does not kill */
     unsigned forks; /* ls_forks_now(), when it was made */
     /* the listener's */
@@ -56,6 +58,9 @@ static _Thread_local struct {
 static void die_of(int number)
 {
     sigset_t only;
+    for (const ls_signals *watch = watches; watch != NULL; watch = watch->next)
+        if (watch->second != NULL)
+            watch->second(watch->second_self);
     sigemptyset(&only);
     sigaddset(&only, number);
     signal(number, SIG_DFL);
@@ -136,6 +141,13 @@ static int listener_start(void)
         return ls_error(LS_EAGAIN, "signals: the system has no room for a "
                                    "thread that waits for them");
     return failed == 0 ? LS_OK : ls_error_from(failed, "signals: a thread");
+}
+
+static void listen_again(void)
+{
+    if (listener_start() != LS_OK)
+        ls_log_error("the watched signals are not heard any more: %s",
+                     ls_error_text());
 }
 
 static void listener_stop(void)
@@ -225,9 +237,7 @@ static int watch_for(ls_signals **out, const int *signals, size_t n,
     status = listener_start();
     if (status != LS_OK) {
         unlink_watch(watch);
-        if (listener_start() != LS_OK)
-            ls_log_error("the watched signals are not heard any more: %s",
-                         ls_error_text());
+        listen_again();
     }
     pthread_mutex_unlock(&change);
 
@@ -254,6 +264,19 @@ int ls_signal_watch_each(ls_signals **out, const int *signals, size_t n,
     return watch_for(out, signals, n, fn, self, true);
 }
 
+void ls_signal_on_second(ls_signals *signals, void (*fn)(void *self),
+                         void *self)
+{
+    if (ls_forked_since(signals->forks))
+        return;
+    pthread_mutex_lock(&change);
+    listener_stop();
+    signals->second = fn;
+    signals->second_self = self;
+    listen_again();
+    pthread_mutex_unlock(&change);
+}
+
 void ls_signal_unwatch(ls_signals **signals)
 {
     if (signals == NULL || *signals == NULL ||
@@ -264,9 +287,7 @@ void ls_signal_unwatch(ls_signals **signals)
     pthread_mutex_lock(&change);
     listener_stop();
     unlink_watch(watch);
-    if (listener_start() != LS_OK)
-        ls_log_error("the watched signals are not heard any more: %s",
-                     ls_error_text());
+    listen_again();
     pthread_mutex_unlock(&change);
     mask_give_back(&watch->wanted);
     free(watch);

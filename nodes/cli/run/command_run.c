@@ -72,10 +72,15 @@ static void on_ask(void *self, int signal)
     supervisor_ask(watched->watcher, signal);
 }
 
+static void kill_all(void *self)
+{
+    processes_kill(self);
+}
+
 static int run_processes(const struct options *options,
                          const struct setup *setup,
                          const struct run_secret *secret, supervisor *watcher,
-                         bool *left)
+                         ls_signals *signals, bool *left)
 {
     processes *launched = NULL;
     const int status =
@@ -83,10 +88,13 @@ static int run_processes(const struct options *options,
     if (status != LS_OK)
         return command_failed(status);
     const struct launcher launcher = processes_launcher(launched);
+    ls_signal_on_second(signals, kill_all, launched);
     const int exit_code =
         supervise(watcher, &launcher, options->timeout_s, left);
-    if (!*left)
-        *left = !processes_destroy(&launched);
+    if (*left)
+        return exit_code;
+    ls_signal_on_second(signals, NULL, NULL);
+    *left = !processes_destroy(&launched);
     return exit_code;
 }
 
@@ -154,7 +162,8 @@ static int run_watched(const struct options *options, const struct setup *setup,
         run_secret_make(&secret, &setup->plan);
         exit_code = options->as == AS_THREADS
                         ? run_threads(options, setup, &secret, watcher, left)
-                        : run_processes(options, setup, &secret, watcher, left);
+                        : run_processes(options, setup, &secret, watcher,
+                                        signals, left);
         run_secret_end(&secret, &setup->plan);
     }
     *done = supervisor_is_done(watcher);

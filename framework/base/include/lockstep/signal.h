@@ -50,6 +50,14 @@ LS_MUST_USE LS_API int ls_signal_watch_each(ls_signals **out,
                                             void (*fn)(void *self, int signal),
                                             void *self);
 
+/* Have fn called before a second signal kills the process, for what must not
+ * outlive it; the default is NULL, nothing.
+ * fn:     as that of the watch, and not while that one runs. The process dies
+ *         once it returns, so it must not wait for anybody.
+ * self:   borrow, until the next call or the end of the watch. */
+LS_API void ls_signal_on_second(ls_signals *signals, void (*fn)(void *self),
+                                void *self);
+
 /* End the watch at once: on return fn is not running and will not run again.
  * The mask is as before the watch, except for signals that another watch of
  * this thread names. NULL and a pointer to NULL are fine. */
