@@ -86,7 +86,7 @@ int64_t *step_total(ls_checkpoint_step *self);
 int step_patience_ms(const ls_checkpoint_step *self);
 /* Why it saves. */
 enum step_why {
-    STEP_BEGIN,
+    STEP_BEGIN, /* never behind */
     STEP_ITERATION,
     STEP_AT_ONCE, /* the same, not behind */
     STEP_LAST,    /* it ends after this iteration; never behind */

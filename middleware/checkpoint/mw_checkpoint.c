@@ -141,7 +141,9 @@ static int lead_save(ls_checkpoint_step *self, int64_t epoch, enum step_why why)
 {
     static const char *const texts[] = {STEP_WHY_BEGIN, "iteration",
                                         "iteration", "end", "end"};
-    const bool behind = self->options.behind && why < STEP_AT_ONCE;
+    /* That of the beginning is waited for: a folder that cannot be written is
+     * known before the work, and all later saves stay behind. */
+    const bool behind = self->options.behind && why == STEP_ITERATION;
     const struct saves_point point = {
         .epoch = epoch, .why = texts[why], .stopped = why == STEP_END};
     int64_t of;

@@ -239,6 +239,15 @@ told() {
     [ "$(field failed_saves)" -gt 0 ]
 }
 
+@test "a first save that fails ends the run before it has learned anything" {
+    run --separate-stderr bash -c 'ulimit -S -f 16 && exec "$@"' of-16-KiB \
+        "$LOCKSTEP" run "$cartpole" --json --timeout 30 \
+        --set checkpoint.seconds=0 "${endless[@]}"
+    [ "$status" -eq 1 ]
+    [[ $output != *'"evaluation"'* ]]
+    [[ $stderr == *"epoch 0 was not saved"*"File too large"* ]]
+}
+
 @test "SIGUSR2 has it save, as processes and as threads" {
     local as before
     for as in processes threads; do

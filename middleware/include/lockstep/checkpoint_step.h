@@ -77,7 +77,8 @@ struct ls_checkpoint_step_options {
     /* Its name, and whether less is better; of who leads, which ones stay. */
     struct ls_checkpoint_retention retention;
 
-    bool behind;    /* an iteration waits for a copy of the blobs only */
+    bool behind;    /* an iteration waits for a copy of the blobs only; the
+                     * first one for what is saved before it */
     bool goes_on;   /* after a save that failed: it is logged, and counted; else
                      * it ends the run */
     int timeout_ms; /* of one step of a save or load; default ten minutes */
