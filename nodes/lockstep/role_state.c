@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lockstep/checkpoint.h"
+
 #include "run_folder.h"
+#include "weights.h"
 
 /* ---- blobs of any size ------------------------------------------------- */
 
@@ -243,12 +246,52 @@ static struct ls_middleware make_step(struct role *role, ls_task *task,
                   .out = &role->state.step});
 }
 
+static int has_checkpoints(const char *folder, bool *out)
+{
+    ls_checkpoints *saved = NULL;
+    int64_t *epochs = NULL;
+    size_t n = 0;
+    int status = ls_checkpoints_open(
+        &saved, &(struct ls_checkpoints_options){.folder = folder});
+    if (status == LS_OK)
+        status = ls_checkpoints_list(saved, &epochs, &n);
+    (void)ls_checkpoints_close(&saved);
+    free(epochs);
+    *out = n > 0;
+    return status == LS_ENOENT ? LS_OK : status;
+}
+
+/* Without a checkpoint the run would begin anew, and replace the weights that
+ * it has come to. */
+static int check_left(const struct role *role, const char *folder)
+{
+    struct weights_file file;
+    bool there;
+    int status = has_checkpoints(folder, &there);
+    if (status != LS_OK || there)
+        return status;
+    status = weights_open(&file, role->plan->folder, WEIGHTS_FINAL);
+    if (status != LS_OK)
+        return status == LS_ENOENT ? LS_OK : status;
+    const int64_t updates = file.note.train_iter;
+    weights_close(&file);
+    return updates == 0
+               ? LS_OK
+               : ls_error(LS_ENOENT,
+                          "%s has no checkpoint, and " WEIGHTS_FINAL
+                          " beside it is of %lld updates: put the checkpoints "
+                          "back, or begin anew with --fresh",
+                          folder, (long long)updates);
+}
+
 void role_use_state(struct role *role, ls_task *task, ls_rpc *calls)
 {
     char folder[LS_PATH_MAX];
     struct ls_middleware step = {.name = "checkpoint"};
     step.status = ls_file_path(folder, sizeof folder, role->plan->folder,
                                RUN_FOLDER_STATE);
+    if (step.status == LS_OK && role->index == role->plan->first)
+        step.status = check_left(role, folder);
     if (step.status == LS_OK)
         step.status = make_blobs(role);
     if (step.status == LS_OK)

@@ -239,6 +239,29 @@ told() {
     [ "$(field failed_saves)" -gt 0 ]
 }
 
+@test "a run whose checkpoints are gone is not resumed, and its weights stay" {
+    local args=(run "$cartpole" --as threads --json --timeout 100 "${endless[@]}")
+    start run "${args[@]}"
+    event run '"evaluation"'
+    kill -INT "${pid_of[run]}"
+    finish run
+    [ "$code" -eq 130 ]
+    cp out/cartpole/1/policy.msgpack before
+    mv out/cartpole/1/checkpoints gone
+    run "$LOCKSTEP" "${args[@]}"
+    [ "$status" -eq 78 ]
+    says "out/cartpole/1/checkpoints has no checkpoint, and policy.msgpack beside it is of "
+    says "put the checkpoints back, or begin anew with --fresh"
+    cmp before out/cartpole/1/policy.msgpack
+    mv gone out/cartpole/1/checkpoints
+    start again "${args[@]}"
+    event again '"evaluation"'
+    kill -INT "${pid_of[again]}"
+    finish again
+    said "resuming the interrupted run in out/cartpole/1"
+    [ "$code" -eq 130 ]
+}
+
 @test "a first save that fails ends the run before it has learned anything" {
     run --separate-stderr bash -c 'ulimit -S -f 16 && exec "$@"' of-16-KiB \
         "$LOCKSTEP" run "$cartpole" --json --timeout 30 \

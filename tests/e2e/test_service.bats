@@ -65,6 +65,27 @@ busy_learner() {
     [ -s out/job/latest/policy.msgpack ]
 }
 
+@test "a run whose policies are gone is not resumed, and its weights stay" {
+    begin
+    learns
+    kill -INT "${pid_of[run]}"
+    finish run
+    [ "$code" -eq 130 ]
+    cp out/job/1/policy.msgpack before
+    mv out/job/1/policy gone
+    run "$LOCKSTEP" run job.yaml --timeout 100
+    [ "$status" -eq 78 ]
+    says "out/job/1/policy has no policy_1, of which out/job/1/journal says that "
+    says "put it back, or begin anew with --fresh"
+    cmp before out/job/1/policy.msgpack
+    rm -rf out/job/1/policy
+    mv gone out/job/1/policy
+    touch solved
+    run "$LOCKSTEP" run job.yaml --timeout 100
+    [ "$status" -eq 0 ]
+    says "resuming the interrupted run in out/job/1"
+}
+
 @test "calls that nobody serves, or that are not for the caller" {
     begin
     call 1 bogus --json

@@ -278,14 +278,37 @@ static bool is_whole(void *owner, const struct sample *sample)
     return status == LS_OK;
 }
 
+/* Else the learner would begin anew, and replace what was learned. */
+static int check_policy(coordinator *self)
+{
+    int64_t iterations;
+    const char *const name = fsm_learned(self->fsm, &iterations);
+    struct store_blob blob;
+    if (name == NULL)
+        return LS_OK;
+    const int status = store_get(self->options.store, &name, 1, &blob, 0);
+    if (status == LS_OK)
+        store_blob_fini(&blob);
+    return status != LS_ENOENT
+               ? status
+               : ls_error(LS_ENOENT,
+                          "%s has no %s, of which %s says that %lld iterations "
+                          "were committed: put it back, or begin anew with "
+                          "--fresh",
+                          self->options.policies, name, self->journal_path,
+                          (long long)iterations);
+}
+
 static int open_journal(coordinator *self)
 {
     if (self->journal_path == NULL)
         return LS_OK;
-    const int status = ls_journal_open(
+    int status = ls_journal_open(
         &self->journal, &(struct ls_journal_options){.path = self->journal_path,
                                                      .fn = recall,
                                                      .self = self});
+    if (status == LS_OK)
+        status = check_policy(self);
     if (status == LS_OK)
         fsm_check_samples(self->fsm, is_whole, self);
     return status == LS_OK ? compact(self) : status;

@@ -237,6 +237,12 @@ void fsm_check_samples(fsm *self,
                 work->buffer_id, after.size, before.size - after.size);
 }
 
+const char *fsm_learned(const fsm *self, int64_t *iterations)
+{
+    *iterations = self->scheduler.committed;
+    return *iterations > 0 && !self->end.recorded ? self->policy_id : NULL;
+}
+
 bool fsm_needs(const fsm *self, const char *data_id)
 {
     const struct work *owner = fsm_buffer_owner(self);

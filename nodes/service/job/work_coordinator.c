@@ -222,6 +222,7 @@ static int create_coordinator(struct work *self)
     struct coordinator_options options = {
         .calls = self->base.calls,
         .store = self->base.store,
+        .policies = plan->service.path_policy,
         .journal = plan->service.journal ? journal : NULL,
         .channel = plan_channel(plan),
         .kinds = fsm_kinds,

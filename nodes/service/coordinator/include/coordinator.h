@@ -40,11 +40,13 @@ struct coordinator_end {
 #define COORDINATOR_IDLE_STEP "await"
 
 struct coordinator_options {
-    ls_rpc *calls;       /* of the task's node. Borrow */
-    struct store *store; /* borrow */
-    const char *journal; /* path of a file, which it goes on from when it is
-                          * there; copied; NULL: none */
-    uint32_t channel;    /* that learners and collectors serve */
+    ls_rpc *calls;        /* of the task's node. Borrow */
+    struct store *store;  /* borrow */
+    const char *policies; /* where that keeps policies, for a text; borrow, in
+                           * coordinator_create() */
+    const char *journal;  /* path of a file, which it goes on from when it is
+                           * there; copied; NULL: none */
+    uint32_t channel;     /* that learners and collectors serve */
     struct fsm_options fsm;
     const struct fsm_kind *const *kinds; /* of works, as fsm_kinds. Borrow */
     /* With fsm.keeps_samples: call fn with the name of all data in the store.
@@ -65,8 +67,9 @@ struct coordinator_options {
 /* Members that a kind is for get works; others none.
  * out:    own; written on success only; destroy it after its task, and before
  *         calls and node.
- * Errors: those of fsm_create(), ls_journal_open() and fsm_recall();
- * LS_EINVAL; LS_ENOMEM. */
+ * Errors: those of fsm_create(), ls_journal_open(), fsm_recall() and
+ * store_get(); LS_ENOENT: the policy that the journal says was committed
+ * is not there; LS_EINVAL; LS_ENOMEM. */
 LS_MUST_USE int coordinator_create(coordinator **out,
                                    const struct coordinator_options *options);
 void coordinator_destroy(coordinator **gone);

@@ -77,6 +77,10 @@ LS_MUST_USE int fsm_recall(fsm *machine, const void *record, size_t size);
 void fsm_check_samples(fsm *machine,
                        bool (*fn)(void *self, const struct sample *sample),
                        void *self);
+/* Once all was recalled: the policy that the learner must go on from, since an
+ * earlier life has committed updates of it, and how many. NULL: none, or the
+ * job is over. Borrow: until anything happens. */
+const char *fsm_learned(const fsm *machine, int64_t *iterations);
 /* Whether data that lies in the store is of use to a work. */
 bool fsm_needs(const fsm *machine, const char *data_id);
 /* The records that stand for all that was recalled and done: for a journal
