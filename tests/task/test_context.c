@@ -118,6 +118,14 @@ TEST(create_refuses_bad_tables)
     assert_refused(nameless, 2, "no name");
 }
 
+TEST(a_field_is_found_by_its_name)
+{
+    assert_ptr_equal(ls_context_field(&type, "total_step"), &fields[0]);
+    assert_ptr_equal(ls_context_field(&type, "count"), &fields[2]);
+    assert_null(ls_context_field(&type, "coun"));
+    assert_null(ls_context_field(&type, ""));
+}
+
 TEST(destroy_takes_null)
 {
     ls_context *context = NULL;
