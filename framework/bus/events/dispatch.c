@@ -377,6 +377,26 @@ int dispatch_offer(ls_node *node, struct message *message)
     return ls_error(LS_ECLOSED, "node %u has stopped", node->options.id);
 }
 
+uint64_t dispatch_mark(ls_node *node)
+{
+    struct dispatch *d = &node->dispatch;
+    ls_mutex_lock(&d->lock);
+    struct message *last = d->batch.message;
+    if (last == NULL || last->kind != MESSAGE_MARK)
+        last = d->closed ? NULL : message_take(node->pool, &d->spare);
+    if (last != NULL && last != d->batch.message) {
+        last->kind = MESSAGE_MARK;
+        last->entry = NULL; /* no event joins it */
+        append(d, last);
+        d->batch.message = last; /* the next one needs no other */
+    }
+    const uint64_t number = last != NULL ? ++d->marks : 0;
+    if (last != NULL)
+        last->watch = number;
+    unlock_and_wake(d);
+    return number;
+}
+
 void dispatch_give_up(ls_node *node, struct message *message)
 {
     ls_mutex_lock(&node->dispatch.lock);
@@ -452,7 +472,8 @@ static void run_listeners(ls_node *node, struct event_entry *entry,
     while (listener != NULL) {
         const bool is_last = listener == last;
         struct listener *next = listener->next;
-        if (!listener->removed && (!listener->waits || message->latest) &&
+        if (!listener->removed &&
+            (listener->since <= node->dispatch.passed || message->latest) &&
             events_suits(listener, message->entry)) {
             listener->removed = listener->once;
             listener->running++;
@@ -612,8 +633,8 @@ static void handle_all(ls_node *node, struct message_list *todo)
             watch_members(node, message);
         } else if (message->kind == MESSAGE_CHANNEL) {
             channels_dispatched(node, message);
-        } else if (message->kind == MESSAGE_LISTENER) {
-            router_listener_begins(node, message);
+        } else if (message->kind == MESSAGE_MARK) {
+            node->dispatch.passed = message->watch;
         } else if (!message->latest || latest_resolve(node, message)) {
             ls_mutex_lock(&node->router.lock);
             do {

@@ -55,6 +55,9 @@ struct dispatch {
     ls_cond filled;                 /* for the dispatch thread */
     ls_cond room;                   /* for emitters to this node itself */
     struct message_list held;       /* by the gate; of the dispatch thread */
+    uint64_t marks;                 /* that were queued: dispatch_mark() */
+    uint64_t passed;                /* the last of them that was come to; of the
+                                     * dispatch thread */
     bool open;         /* the gate is asked no more; of the dispatch thread */
     ls_thread *thread; /* until destroy: others ask whether they run on it */
     bool ended;
@@ -69,6 +72,9 @@ int dispatch_start(ls_node *node);
 void dispatch_stop(ls_node *node);
 void dispatch_fini(ls_node *node);
 void dispatch_add(ls_node *node, struct message_list *list);
+/* Mark what is queued now: returns the number of a mark behind it. 0: without
+ * memory, or stopped: there is none. */
+uint64_t dispatch_mark(ls_node *node);
 /* Queue a local event of at most DISPATCH_SHORT bytes. It waits for room until
  * that is due, and without it not at all. Errors: LS_EAGAIN, LS_ECLOSED,
  * LS_ENOMEM; what interrupted it.

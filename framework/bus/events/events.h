@@ -27,9 +27,9 @@ struct listener {
     void *self;
     char *label; /* own; NULL: none */
     char *glob;  /* own; of names that begin as its entry's; NULL: its event */
-    uint64_t number; /* from 1 */
+    uint64_t since; /* it hears what is queued behind this mark; 0: all that
+                     * is handled from now on */
     bool once;
-    bool waits; /* until what was queued before it has been handled */
     atomic_bool removed;
     unsigned running; /* calls under way */
 };
@@ -118,7 +118,6 @@ struct event_table {
     _Atomic(struct event_entry *) prefixes; /* those of them that are */
     atomic_uint n_globs;                    /* listeners of this node to them */
     size_t n;                               /* under router */
-    uint64_t n_listeners;                   /* that ever were; under router */
     atomic_bool interests_changed; /* a `wanted` differs from `subscribed`, or
                                     * an event is `begun` */
     bool unlistened;               /* a peer has stopped listening to something;
@@ -190,8 +189,6 @@ bool events_begins(const struct event_entry *entry,
  * comes, from now on; of LATEST also for the value that is queued. */
 int router_listen_from_now(ls_node *node, const char *event, ls_event_fn *fn,
                            void *self, const char *label, bool once);
-/* Dispatch thread: a MESSAGE_LISTENER. */
-void router_listener_begins(ls_node *node, const struct message *message);
 /* Stop listening, but stay subscribed: what waits again soon must not
  * miss what comes in between. Returns whether it still listened. Router held.
  */

@@ -78,33 +78,6 @@ static void append(ls_node *node, struct event_entry *entry,
         atomic_fetch_add(&node->table.n_globs, 1);
 }
 
-/* Once all that is queued now has been handled. Without memory for that, at
- * once. */
-static void begin_after_queue(ls_node *node, struct event_entry *entry,
-                              uint64_t number)
-{
-    struct message *message = message_take_one(node->pool);
-    const struct message first = {.entry = entry, .watch = number};
-    if (message == NULL) {
-        router_listener_begins(node, &first);
-        return;
-    }
-    message->kind = MESSAGE_LISTENER;
-    message->entry = entry;
-    message->watch = number;
-    if (dispatch_offer(node, message) != LS_OK)
-        ls_error_clear(); /* it has stopped: nothing comes any more */
-}
-
-void router_listener_begins(ls_node *node, const struct message *message)
-{
-    ls_mutex_lock(&node->router.lock);
-    for (struct listener *l = message->entry->listeners; l != NULL; l = l->next)
-        if (l->number == message->watch)
-            l->waits = false;
-    ls_mutex_unlock(&node->router.lock);
-}
-
 static int listen(ls_node *node, const char *event, ls_event_fn *fn, void *self,
                   const char *label, bool once, bool from_now)
 {
@@ -131,16 +104,13 @@ static int listen(ls_node *node, const char *event, ls_event_fn *fn, void *self,
     listener->fn = fn;
     listener->self = self;
     listener->once = once;
-    listener->waits = from_now;
+    listener->since = from_now ? dispatch_mark(node) : 0;
     ls_mutex_lock(&node->router.lock);
-    const uint64_t number = listener->number = ++node->table.n_listeners;
     append(node, entry, listener);
     const bool first = !entry->wanted;
     entry->begun = entry->begun || first;
     interest(node, entry, true);
     ls_mutex_unlock(&node->router.lock);
-    if (from_now)
-        begin_after_queue(node, entry, number);
     if (first && node->transport != NULL)
         latest_here(node, entry);
     return LS_OK;

@@ -22,7 +22,7 @@ enum message_kind {
     MESSAGE_EVENT,
     MESSAGE_MEMBER,  /* members became ready, left or were lost */
     MESSAGE_CHANNEL, /* a channel's op is to run */
-    MESSAGE_LISTENER /* what comes from here on is for it, too */
+    MESSAGE_MARK     /* listeners have come: dispatch_mark() */
 };
 
 /* Room for the transport's own form of a frame. */
@@ -63,9 +63,8 @@ struct message {
     void *hint;
     struct ls_member *members; /* MESSAGE_MEMBER; own, as they were then */
     size_t n_members;
-    uint64_t
-        watch; /* that alone is told; 0: all. Or the channel, or listener */
-    int what;  /* MESSAGE_CHANNEL: for the op */
+    uint64_t watch; /* that alone is told; 0: all. Or a channel, or a mark */
+    int what;       /* MESSAGE_CHANNEL: for the op */
     uint8_t small[MESSAGE_SMALL]; /* short payloads of local emits */
 };
 
