@@ -59,7 +59,7 @@ above() {
 
 @test "everything at once, with a buffer that is kept" {
     local kept=(--set coordinator.data.store=files --set checkpoint.replay=true)
-    holds 15 "${kept[@]}"
+    holds 60 "${kept[@]}" # enough of them with a sanitizer, too
     above takeovers carried power full
     holds 10 "${kept[@]}" --set coordinator.replay.mode=priority \
         --set coordinator.replay.max_times_sampled=2 \
