@@ -115,13 +115,11 @@ const struct ls_field *ls_context_field(const struct ls_context_type *type,
 int ls_context_find(const struct ls_context_type *type, const char *name,
                     size_t *index)
 {
-    for (size_t i = 0; i < type->n_fields; i++) {
-        if (strcmp(type->fields[i].name, name) == 0) {
-            *index = i;
-            return LS_OK;
-        }
-    }
-    return find_failed(type, name);
+    const struct ls_field *field = ls_context_field(type, name);
+    if (field == NULL)
+        return find_failed(type, name);
+    *index = (size_t)(field - type->fields);
+    return LS_OK;
 }
 
 bool ls_context_keeps(const ls_context *context, const char *name,

@@ -14,10 +14,8 @@
 bool step_is_in_group(const ls_checkpoint_step *self, const char *role,
                       const char *labels)
 {
-    const size_t size = strlen(self->group);
     return self->options.group == NULL ||
-           word_list_has(role, self->group, size) ||
-           word_list_has(labels, self->group, size);
+           word_lists_have(role, labels, self->group);
 }
 
 static int add_node(ls_checkpoint_step *self, uint32_t id)

@@ -32,6 +32,15 @@ static inline bool word_list_has(const char *list, const char *word,
     return false;
 }
 
+/* Whether somebody of this role and these labels is in a group. */
+static inline bool word_lists_have(const char *role, const char *labels,
+                                   const char *group)
+{
+    const size_t size = strlen(group);
+    return word_list_has(role, group, size) ||
+           word_list_has(labels, group, size);
+}
+
 /* Whether they share a word. */
 static inline bool word_list_meets(const char *list, const char *others)
 {

@@ -396,9 +396,7 @@ const char *ls_node_labels(const ls_node *node)
 
 bool ls_node_is_in(const ls_node *node, const char *group)
 {
-    const size_t length = strlen(group);
-    return length != 0 && (word_list_has(node->me.role, group, length) ||
-                           word_list_has(node->me.labels, group, length));
+    return word_lists_have(node->me.role, node->me.labels, group);
 }
 
 enum ls_topology ls_node_topology(const ls_node *node)

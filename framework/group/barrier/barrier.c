@@ -99,10 +99,7 @@ static bool has_member(const ls_barrier *barrier,
     if (barrier->ids != NULL)
         return has_id(barrier->ids, barrier->n_ids, member->id);
     return barrier->group[0] == '\0' ||
-           word_list_has(member->role, barrier->group,
-                         strlen(barrier->group)) ||
-           word_list_has(member->labels, barrier->group,
-                         strlen(barrier->group));
+           word_lists_have(member->role, member->labels, barrier->group);
 }
 
 /* Numbers as bytes in one order, so that machines agree. */
