@@ -265,6 +265,16 @@ static struct ls_request *take_ready(ls_rpc *calls)
     return request;
 }
 
+/* If its answer is still waited for, that is this. */
+static void end_with(struct ls_request *request, struct call_message *message)
+{
+    if (request->open) {
+        retire(request);
+        say(request, message);
+    }
+    request->answered = true;
+}
+
 /* What its handler has left undone. */
 static void after_handler(struct ls_request *request, int status,
                           const char *text)
@@ -283,11 +293,7 @@ static void after_handler(struct ls_request *request, int status,
     message.kind = CALL_FAILED;
     set_text(&message, text[0] != '\0' ? text : ls_status_sentence(status));
     silence(request);
-    if (request->open) {
-        retire(request);
-        say(request, &message);
-    }
-    request->answered = true;
+    end_with(request, &message);
     request->refs--; /* the user's; its handler's is still there */
 }
 
@@ -452,11 +458,7 @@ static int answer(ls_request **request_p, struct call_message *message)
     if (request->entry.state == LS_CALL_STARTED &&
         message->kind == CALL_REFUSED)
         message->kind = CALL_FAILED; /* it was begun, and that was told */
-    if (request->open) {
-        retire(request);
-        say(request, message);
-    }
-    request->answered = true;
+    end_with(request, message);
     drop(request);
     calls_settle(calls);
     return waited_for

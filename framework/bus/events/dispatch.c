@@ -377,22 +377,31 @@ int dispatch_offer(ls_node *node, struct message *message)
     return ls_error(LS_ECLOSED, "node %u has stopped", node->options.id);
 }
 
+/* The next one needs no other, as long as it is the last. Lock held. */
+static struct message *add_mark(ls_node *node)
+{
+    struct dispatch *d = &node->dispatch;
+    struct message *mark =
+        d->closed ? NULL : message_take(node->pool, &d->spare);
+    if (mark == NULL)
+        return NULL;
+    mark->kind = MESSAGE_MARK;
+    mark->entry = NULL; /* no event joins it */
+    append(d, mark);
+    d->batch.message = mark;
+    return mark;
+}
+
 uint64_t dispatch_mark(ls_node *node)
 {
     struct dispatch *d = &node->dispatch;
+    uint64_t number = 0;
     ls_mutex_lock(&d->lock);
-    struct message *last = d->batch.message;
-    if (last == NULL || last->kind != MESSAGE_MARK)
-        last = d->closed ? NULL : message_take(node->pool, &d->spare);
-    if (last != NULL && last != d->batch.message) {
-        last->kind = MESSAGE_MARK;
-        last->entry = NULL; /* no event joins it */
-        append(d, last);
-        d->batch.message = last; /* the next one needs no other */
-    }
-    const uint64_t number = last != NULL ? ++d->marks : 0;
-    if (last != NULL)
-        last->watch = number;
+    struct message *mark = d->batch.message;
+    if (mark == NULL || mark->kind != MESSAGE_MARK)
+        mark = add_mark(node);
+    if (mark != NULL)
+        number = mark->watch = ++d->marks;
     unlock_and_wake(d);
     return number;
 }

@@ -189,9 +189,8 @@ bool events_begins(const struct event_entry *entry,
  * comes, from now on; of LATEST also for the value that is queued. */
 int router_listen_from_now(ls_node *node, const char *event, ls_event_fn *fn,
                            void *self, const char *label, bool once);
-/* Stop listening, but stay subscribed: what waits again soon must not
- * miss what comes in between. Returns whether it still listened. Router held.
- */
+/* Stop listening, but stay subscribed: what waits again soon must not miss what
+ * comes in between. Returns whether it still listened. Router held. */
 bool router_off_waiting(ls_node *node, const char *event, ls_event_fn *fn,
                         void *self);
 
