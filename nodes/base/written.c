@@ -5,9 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of the first bytes of a form. */
-#define BEGINS_MAX 128
-
 static int refuse_link(const char *path)
 {
     char target[LS_PATH_MAX];
@@ -57,31 +54,41 @@ static int check_folder(const char *path)
                                             : ls_error_from(errno, text);
 }
 
-static bool is_of(const struct written_form *form, const char *begin, size_t n)
+int written_check_open(ls_file *file, const char *path, const char *what,
+                       bool (*ours)(const void *self,
+                                    const unsigned char *begin, size_t size),
+                       const void *self)
 {
+    unsigned char begin[WRITTEN_BEGIN];
+    uint64_t size = 0;
+    int status = ls_file_size(file, &size);
+    if (status != LS_OK || size == 0)
+        return status;
+    size = size < sizeof begin ? size : sizeof begin;
+    status = ls_file_read_at(file, begin, (size_t)size, 0);
+    if (status != LS_OK || ours(self, begin, (size_t)size))
+        return status;
+    return ls_error(LS_EEXIST, "%s exists, and is not %s: name another file",
+                    path, what);
+}
+
+static bool is_of(const void *self, const unsigned char *begin, size_t n)
+{
+    const struct written_form *const form = self;
     for (size_t i = 0; i < n && form->begins[i] != '\0'; i++)
-        if (form->begins[i] != '?' && form->begins[i] != begin[i])
+        if (form->begins[i] != '?' && form->begins[i] != (char)begin[i])
             return false;
     return true;
 }
 
 int written_check(const char *path, const struct written_form *form)
 {
-    char begin[BEGINS_MAX];
     ls_file *file = NULL;
-    uint64_t size = 0;
     int status = ls_file_open(&file, path, 0);
     if (status == LS_ENOENT)
         return LS_OK;
     if (status == LS_OK)
-        status = ls_file_size(file, &size);
-    size = size < sizeof begin ? size : sizeof begin;
-    if (status == LS_OK)
-        status = ls_file_read_at(file, begin, (size_t)size, 0);
-    if (status == LS_OK && !is_of(form, begin, (size_t)size))
-        status =
-            ls_error(LS_EEXIST, "%s exists, and is not %s: name another file",
-                     path, form->what);
+        status = written_check_open(file, path, form->what, is_of, form);
     (void)ls_file_close(&file);
     return status;
 }

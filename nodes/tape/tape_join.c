@@ -9,6 +9,7 @@
 #include "lockstep/file.h"
 
 #include "tape_format.h"
+#include "written.h"
 
 /* Beside the parts. */
 #define OTHER_MAX  (LS_PATH_MAX + 8)
@@ -151,42 +152,37 @@ static int write_file(struct sink *to, const char *path, const char *file,
     return LS_OK;
 }
 
-/* Of the first bytes of a file, at most as many as a record's head: */
-typedef bool looks(const unsigned char *begin, size_t size);
+/* Of the first bytes of a file: */
+typedef bool looks(const void *self, const unsigned char *begin, size_t size);
 
-static bool looks_recorded(const unsigned char *begin, size_t size)
+static bool looks_recorded(const void *self, const unsigned char *begin,
+                           size_t size)
 {
+    (void)self;
     return size >= TAPE_MAGIC_SIZE &&
            memcmp(begin, TAPE_MAGIC, TAPE_MAGIC_SIZE) == 0;
 }
 
 /* The header is written last. */
-static bool looks_unfinished(const unsigned char *begin, size_t size)
+static bool looks_unfinished(const void *self, const unsigned char *begin,
+                             size_t size)
 {
     static const unsigned char hole[TAPE_HEAD];
-    return memcmp(begin, hole, size) == 0 || looks_recorded(begin, size);
+    return memcmp(begin, hole, size < TAPE_HEAD ? size : TAPE_HEAD) == 0 ||
+           looks_recorded(self, begin, size);
 }
 
-static bool looks_of_node(const unsigned char *begin, size_t size)
+static bool looks_of_node(const void *self, const unsigned char *begin,
+                          size_t size)
 {
+    (void)self;
     return begin[0] >= TAPE_EMITS && begin[0] <= TAPE_END &&
            (size == 1 || begin[1] == 0);
 }
 
 static int check_replaced(ls_file *file, const char *path, looks *ours)
 {
-    unsigned char begin[TAPE_HEAD];
-    uint64_t size = 0;
-    int status = ls_file_size(file, &size);
-    if (status != LS_OK || size == 0)
-        return status;
-    size = size < sizeof begin ? size : sizeof begin;
-    status = ls_file_read_at(file, begin, (size_t)size, 0);
-    if (status != LS_OK || ours(begin, (size_t)size))
-        return status;
-    return ls_error(LS_EEXIST,
-                    "%s exists, and is not a recording: name another file",
-                    path);
+    return written_check_open(file, path, "a recording", ours, NULL);
 }
 
 int tape_claim(ls_file **out, const char *path)

@@ -26,6 +26,14 @@ struct written_form {
  * Errors: LS_EEXIST that; LS_EIO it cannot be read, or is no regular file. */
 LS_MUST_USE int written_check(const char *path,
                               const struct written_form *form);
+/* The same of an open file, and of what the caller knows. what: for people.
+ * ours: whether its first bytes, 1 to WRITTEN_BEGIN of them, are of this
+ * program. */
+enum { WRITTEN_BEGIN = 128 };
+LS_MUST_USE int written_check_open(
+    ls_file *file, const char *path, const char *what,
+    bool (*ours)(const void *self, const unsigned char *begin, size_t size),
+    const void *self);
 /* The same before the work for what written_replace() is to write. Errors also:
  * LS_EEXIST it is a link; LS_ENOENT there is no such folder; LS_EIO nothing can
  * be written there. */
