@@ -324,6 +324,20 @@ WITH_FOLDER(a_load_that_fails_removes_nothing)
     assert_int_equal(loaded.shared[1], 103);
 }
 
+/* Of three checkpoints the third can be loaded after this, which saves a
+ * fourth. */
+static void check_third_stays(void *folder, ls_driver_fn *fn)
+{
+    struct job again = job_of(folder, 4), loaded = job_of(folder, 3);
+    for (int64_t i = 1; i <= 3; i++) {
+        struct job saved = job_of(folder, i);
+        assert_ok(run_threads(2, save, &saved));
+    }
+    assert_ok(run_threads(2, fn, &again));
+    assert_ok(run_threads(2, load, &loaded));
+    assert_int_equal(loaded.shared[1], 103);
+}
+
 static int load_then_fail_and_save(void *self, ls_driver *driver)
 {
     struct ls_driver_loaded loaded;
@@ -339,14 +353,7 @@ static int load_then_fail_and_save(void *self, ls_driver *driver)
 /* Nor does the next save remove what an earlier load was to. */
 WITH_FOLDER(a_load_that_fails_takes_back_what_one_before_was_to_remove)
 {
-    struct job again = job_of(*state, 4), loaded = job_of(*state, 3);
-    for (int64_t i = 1; i <= 3; i++) {
-        struct job saved = job_of(*state, i);
-        assert_ok(run_threads(2, save, &saved));
-    }
-    assert_ok(run_threads(2, load_then_fail_and_save, &again));
-    assert_ok(run_threads(2, load, &loaded));
-    assert_int_equal(loaded.shared[1], 103);
+    check_third_stays(*state, load_then_fail_and_save);
 }
 
 static int end_and_save_elsewhere(void *self, ls_driver *driver)
@@ -371,14 +378,7 @@ static int end_and_save_elsewhere(void *self, ls_driver *driver)
 /* What was loaded from one folder says nothing of another. */
 WITH_FOLDER(a_folder_is_saved_to_after_another_was_loaded_from)
 {
-    struct job again = job_of(*state, 4), loaded = job_of(*state, 3);
-    for (int64_t i = 1; i <= 3; i++) {
-        struct job saved = job_of(*state, i);
-        assert_ok(run_threads(2, save, &saved));
-    }
-    assert_ok(run_threads(2, end_and_save_elsewhere, &again));
-    assert_ok(run_threads(2, load, &loaded));
-    assert_int_equal(loaded.shared[1], 103);
+    check_third_stays(*state, end_and_save_elsewhere);
 }
 
 /* Hosts of their own ---------------------------------------------------------
