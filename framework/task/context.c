@@ -113,13 +113,10 @@ const struct ls_field *ls_context_field(const struct ls_context_type *type,
 }
 
 int ls_context_find(const struct ls_context_type *type, const char *name,
-                    size_t *index)
+                    const struct ls_field **out)
 {
-    const struct ls_field *field = ls_context_field(type, name);
-    if (field == NULL)
-        return find_failed(type, name);
-    *index = (size_t)(field - type->fields);
-    return LS_OK;
+    *out = ls_context_field(type, name);
+    return *out != NULL ? LS_OK : find_failed(type, name);
 }
 
 bool ls_context_keeps(const ls_context *context, const char *name,
@@ -145,10 +142,10 @@ const struct ls_context_type *ls_context_type_of(const ls_context *context)
 
 int ls_context_keep(ls_context *context, const char *field)
 {
-    size_t index;
-    const int status = ls_context_find(context->type, field, &index);
-    if (status == LS_OK)
-        context->keep[index] = true;
+    const struct ls_field *found;
+    const int status = ls_context_find(context->type, field, &found);
+    if (found != NULL)
+        context->keep[found - context->type->fields] = true;
     return status;
 }
 

@@ -14,9 +14,10 @@ struct ls_context {
     void *self;
 };
 
-/* The index of a field; or LS_ENOENT, with the nearest name in the text. */
+/* As ls_context_field(); or LS_ENOENT and NULL, with the nearest name in the
+ * text. */
 int ls_context_find(const struct ls_context_type *type, const char *name,
-                    size_t *index);
+                    const struct ls_field **out);
 
 /* Whether the field named by name[length] survives renewal; false when there
  * is none. */

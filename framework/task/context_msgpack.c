@@ -14,7 +14,7 @@ int ls_context_write(const ls_context *context, const char *const *names,
                      size_t n, ls_writer *out)
 {
     const struct ls_context_type *type = context->type;
-    size_t index;
+    const struct ls_field *field;
     if (names == NULL) {
         ls_write_map(out, (uint32_t)type->n_fields);
         for (size_t i = 0; i < type->n_fields; i++)
@@ -22,14 +22,14 @@ int ls_context_write(const ls_context *context, const char *const *names,
         return LS_OK;
     }
     for (size_t i = 0; i < n; i++) {
-        const int status = ls_context_find(type, names[i], &index);
+        const int status = ls_context_find(type, names[i], &field);
         if (status < 0)
             return status;
     }
     ls_write_map(out, (uint32_t)n);
     for (size_t i = 0; i < n; i++)
-        if (ls_context_find(type, names[i], &index) == LS_OK)
-            write_field(context, &type->fields[index], out);
+        if (ls_context_find(type, names[i], &field) == LS_OK)
+            write_field(context, field, out);
     return LS_OK;
 }
 
