@@ -20,6 +20,11 @@ struct raw_peer {
     uint64_t sequence;
 };
 
+static inline void raw_connect(struct raw_peer *raw, const char *node_endpoint)
+{
+    assert_int_equal(zmq_connect(raw->sub, node_endpoint), 0);
+}
+
 /* node_endpoint: where it subscribes; NULL: nowhere yet. */
 static inline void raw_open(struct raw_peer *raw, uint32_t id,
                             const char *node_endpoint)
@@ -44,7 +49,7 @@ static inline void raw_open(struct raw_peer *raw, uint32_t id,
     assert_int_equal(
         zmq_getsockopt(raw->xpub, ZMQ_LAST_ENDPOINT, raw->endpoint, &size), 0);
     if (node_endpoint != NULL)
-        assert_int_equal(zmq_connect(raw->sub, node_endpoint), 0);
+        raw_connect(raw, node_endpoint);
 }
 
 static inline void raw_close(struct raw_peer *raw)

@@ -79,7 +79,7 @@ listener_start_as(void (*tune)(struct ls_node_options *options, size_t index))
                                                 .prepare = listen_one,
                                                 .self = l});
     l->node = l->world.at[0].node;
-    assert_int_equal(zmq_connect(l->raw.sub, ls_node_endpoint(l->node)), 0);
+    raw_connect(&l->raw, ls_node_endpoint(l->node));
     raw_be_present(&l->raw);
     raw_await_presence(&l->raw, l->node);
     raw_heartbeat(&l->raw, l->node);

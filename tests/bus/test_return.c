@@ -56,8 +56,7 @@ static void star_begin(struct star *star)
     assert_ok(ls_node_create(&star->leaf, &options));
     assert_ok(ls_node_on_member(star->leaf, on_member, star));
     assert_ok(ls_node_start(star->leaf));
-    assert_int_equal(zmq_connect(star->hub.sub, ls_node_endpoint(star->leaf)),
-                     0);
+    raw_connect(&star->hub, ls_node_endpoint(star->leaf));
 }
 
 static void star_open(struct star *star)

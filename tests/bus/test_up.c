@@ -95,12 +95,13 @@ static struct above *above_start(uint32_t id)
     counter_init(&above->heard);
     counter_init(&above->ready);
     counter_init(&above->asked);
+    raw_open(&above->raw, id, NULL); /* ops ask who it is: before they can */
     world_start(&above->world, &(struct world_plan){.n = 1,
                                                     .transport = "tcp",
                                                     .tune = tune,
                                                     .prepare = prepare,
                                                     .self = above});
-    raw_open(&above->raw, id, ls_node_endpoint(above->node));
+    raw_connect(&above->raw, ls_node_endpoint(above->node));
     return above;
 }
 
@@ -296,7 +297,7 @@ static void flood(struct above *above)
     raw_open(&other, HIGHER + 1, NULL);
     assert_int_equal(zmq_setsockopt(other.sub, ZMQ_SNDHWM, &mark, sizeof mark),
                      0);
-    assert_int_equal(zmq_connect(other.sub, ls_node_endpoint(above->node)), 0);
+    raw_connect(&other, ls_node_endpoint(above->node));
     join(above, &other);
     const int64_t deadline = long_deadline();
     while (stats_of(above).refused == 0) {
