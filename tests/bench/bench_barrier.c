@@ -39,13 +39,14 @@ static void must(int status, const char *what)
 static void create_node(struct member *member, int kind, unsigned index,
                         unsigned n, const char *bind, const char *seed)
 {
-    char address[160];
+    char address[160], job[LS_JOB_MAX + 1];
     struct ls_node_options options;
     ls_node_options_init(&options);
     options.id = index;
     options.world_size = n;
     options.start_timeout_ms = WAIT_MS;
-    options.job = kind == 0 ? "memory" : "messages";
+    (void)snprintf(job, sizeof job, "%s-%d", bench_job(), kind);
+    options.job = job;
     if (kind != 0)
         options.shared_bytes = 0;
     (void)snprintf(address, sizeof address, "%s-%d", bind, kind);

@@ -125,6 +125,7 @@ static ls_node *new_node(const struct job *job, uint32_t id, const char *peer)
     struct ls_node_options options;
     ls_node *node = NULL;
     ls_node_options_init(&options);
+    options.job = bench_job();
     options.id = id;
     options.world_size = job->n_readers + 1;
     options.start_timeout_ms = PATIENCE_MS;

@@ -81,6 +81,7 @@ static void bus_open(struct bus_end *end, uint32_t id, const char *bind,
 {
     struct ls_node_options options;
     ls_node_options_init(&options);
+    options.job = bench_job();
     options.id = id;
     options.world_size = 2;
     options.bind = strcmp(bind, "tcp") == 0 ? NULL : bind;

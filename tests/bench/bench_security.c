@@ -131,6 +131,7 @@ static void begin(struct member *member, const char *mode, const char *keys,
     else
         must(ls_security_none(&member->security), "none");
     ls_node_options_init(&options);
+    options.job = bench_job();
     options.id = member->id;
     options.world_size = 2;
     options.security = member->security;

@@ -99,6 +99,7 @@ static void member_main(char **argv)
     ls_node_options_init(&options);
     const char *seed = argv[4];
     ls_node *node;
+    options.job = bench_job();
     options.id = (uint32_t)strtoul(argv[2], NULL, 10);
     options.world_size = (uint32_t)strtoul(argv[3], NULL, 10);
     options.attach = &seed;

@@ -103,6 +103,7 @@ static void *bus_open(const struct emit_job *job, unsigned id, const char *bind,
     struct end *end = create(job, id);
     struct ls_node_options options;
     ls_node_options_init(&options);
+    options.job = bench_job();
     options.id = id;
     options.world_size = 1 + job->n_receivers;
     options.bind = strcmp(bind, "tcp") == 0 ? NULL : bind;

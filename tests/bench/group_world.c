@@ -47,6 +47,7 @@ ls_node *group_rank_node(unsigned index, unsigned n, const char *seed)
     struct ls_node_options options;
     ls_node *node;
     ls_node_options_init(&options);
+    options.job = bench_job();
     options.id = index;
     options.world_size = n;
     options.start_timeout_ms = 60000;

@@ -100,8 +100,13 @@ void bench_latch_wait(struct bench_latch *latch, int wait_ms)
     ls_mutex_unlock(&latch->lock);
 }
 
+#define JOB "LOCKSTEP_BENCH_JOB"
+
 void process_init(void)
 {
+    char job[32];
+    (void)snprintf(job, sizeof job, "bench-%d", (int)getpid());
+    (void)setenv(JOB, job, 0); /* those that it starts have it already */
     (void)signal(SIGPIPE, SIG_IGN);
     (void)sigemptyset(&interrupts);
     (void)sigaddset(&interrupts, SIGINT);
@@ -109,6 +114,11 @@ void process_init(void)
     (void)sigaddset(&interrupts, SIGHUP);
     (void)sigprocmask(SIG_BLOCK, &interrupts, &mask_before);
     (void)atexit(remove_folder);
+}
+
+const char *bench_job(void)
+{
+    return getenv(JOB);
 }
 
 static void look_for_interrupts(void)

@@ -49,6 +49,10 @@ void bench_latch_wait(struct bench_latch *latch, int wait_ms);
 /* In main, first. Interrupts are looked at where it is convenient. */
 void process_init(void);
 
+/* The job of the worlds that this program measures, the same in all its
+ * processes: two programs that run at the same time stay apart. */
+const char *bench_job(void);
+
 /* Start this program again. arguments: without argv[0]; ends with NULL. */
 void process_start(struct process *process, const char *const *arguments);
 /* A line for it, without the newline. */

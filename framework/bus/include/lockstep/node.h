@@ -72,8 +72,9 @@ struct ls_event_gate {
 /* ls_node_create() copies everything except the runtime and `security`. Begin
  * with ls_node_options_init(), then change what differs. */
 struct ls_node_options {
-    const char *job;    /* 1 … 64 of [A-Za-z0-9._-]; the same in all members;
-                         * default "lockstep" */
+    const char *job;    /* 1 … 64 of [A-Za-z0-9._-]; the same in all members,
+                         * and, unless the secret is another one, in no other
+                         * world on these hosts; default "lockstep" */
     uint32_t id;        /* unique in the world, any value; default 0 */
     const char *role;   /* what it does, "learner"; at most 31 of
                          * [A-Za-z0-9._,-]; default "" */
