@@ -564,6 +564,36 @@ TEST(the_rival_of_a_life_replaced_gets_its_place)
     end(a);
 }
 
+static struct wire_presence signed_as(uint64_t life, const char *signature)
+{
+    struct wire_presence p = presence_of(2, life);
+    strcpy(p.signature, signature);
+    p.link = life;
+    return p;
+}
+
+/* Both ways in which who waits gets the id. */
+TEST(what_a_rival_has_signed_comes_with_it)
+{
+    for (int replaced = 0; replaced < 2; replaced++) {
+        struct machine *a =
+            machine_with(LS_TOPOLOGY_STAR, true, ME, MEMBERSHIP_MAX);
+        const struct wire_presence first = signed_as(FIRST, "aa");
+        const struct wire_presence second = signed_as(SECOND, "bb");
+        assert_ok(present_as(a, 2, &first));
+        settle(a, 2);
+        assert_fails(present_as(a, 2, &second), LS_EEXIST);
+        assert_string_equal(of(a, 2)->signature, "aa");
+        if (replaced)
+            assert_ok(origin(a, 2, 2, SECOND));
+        else
+            probe(a, 2, true);
+        assert_true(of(a, 2)->incarnation == SECOND);
+        assert_string_equal(of(a, 2)->signature, "bb");
+        end(a);
+    }
+}
+
 TEST(a_rivals_presence_survives_a_replacement)
 {
     struct machine *a = machine();
@@ -741,6 +771,24 @@ TEST(a_life_that_was_lost_and_is_there_again_is_told_with_each_heartbeat)
         membership_announced(&a->m, a->now);
         assert_non_null(told(a, 2, LS_ELOST, FIRST));
     }
+    end(a);
+}
+
+/* Not what the life in between has said of itself. */
+TEST(a_life_that_was_lost_and_is_there_again_is_where_it_says)
+{
+    struct machine *a = machine();
+    struct wire_presence elsewhere = presence_of(2, SECOND);
+    (void)snprintf(elsewhere.endpoint, sizeof elsewhere.endpoint, "tcp://x:1");
+    (void)ready(a, 2, FIRST);
+    pass_without(a, SILENCE, 2);
+    broke(a, 2, FIRST);
+    assert_ok(present_as(a, 2, &elsewhere));
+    assert_string_equal(of(a, 2)->endpoint, "tcp://x:1");
+    membership_farewell(&a->m, of(a, 2), LS_OK, a->now);
+    assert_ok(absent(a, 2, SECOND));
+    assert_ok(present(a, 2, FIRST));
+    assert_string_equal(of(a, 2)->endpoint, "tcp://10.0.0.2:1");
     end(a);
 }
 

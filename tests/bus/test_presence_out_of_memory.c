@@ -32,3 +32,31 @@ TEST(who_found_no_memory_is_tried_again)
     }
     assert_int_equal(n_put_off, 1);
 }
+
+/* It would be dialled where it was before. */
+TEST(who_found_no_memory_is_not_taken_for_its_earlier_life)
+{
+    const char elsewhere[] = "tcp://elsewhere:1";
+    int n_unknown = 0;
+    (void)state;
+    for (long n = 0; allocations_fail_at(n); n++) {
+        if (n == 0) { /* that of the machine */
+            void *volatile none = malloc(1);
+            assert_null(none);
+            continue;
+        }
+        struct machine *a = machine();
+        struct wire_presence p = presence_of(4, SECOND);
+        strcpy(p.endpoint, elsewhere);
+        if (present(a, 4, FIRST) == LS_OK)
+            assert_ok(absent(a, 4, FIRST));
+        const int status = present_as(a, 4, &p);
+        const struct member *four = membership_find(&a->m, 4);
+        if (four != NULL)
+            assert_string_equal(four->endpoint,
+                                status == LS_OK ? elsewhere : "");
+        n_unknown += four != NULL && status != LS_OK;
+        end(a);
+    }
+    assert_int_equal(n_unknown, 1);
+}

@@ -21,10 +21,7 @@ struct peer {
     _Atomic(struct peer_streams *) streams; /* own; made under the lock */
     struct block_pair *blocks; /* borrow; NULL: none. Under the lock */
     struct slowness slow;
-    /* By a hub, of a leaf: */
-    bool relayed;         /* the others have been told of it */
-    uint64_t config_hash; /* as its presence has it */
-    char *signature;      /* own; and as that is signed; NULL: by nobody */
+    bool relayed; /* a leaf, of which its hub has told the others */
 };
 
 static inline struct peer *peer_of(struct member *member)

@@ -19,14 +19,13 @@ static size_t presence_topic(const ls_node *node, const struct link *link,
                               .relay = node->options.id,
                               .id = member->id,
                               .incarnation = member->incarnation,
-                              .config_hash = leaf->config_hash,
+                              .config_hash = member->config_hash,
                               .host = member->host};
     memcpy(p.job, node->me.job, sizeof p.job);
     strcpy(p.role, member->role);
     strcpy(p.labels, member->labels);
     strcpy(p.endpoint, member->endpoint);
-    if (leaf->signature != NULL)
-        strcpy(p.signature, leaf->signature);
+    strcpy(p.signature, member->signature);
     return wire_presence_write(topic, &p);
 }
 

@@ -1,7 +1,6 @@
 /* What a peer subscribes to here: some of it says something. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "credentials.h"
@@ -71,26 +70,12 @@ static bool is_genuine(ls_node *node, const struct speaker *by,
     return false;
 }
 
-/* A hub passes on what a leaf has signed, as it is. */
 static int present(ls_node *node, const struct speaker *by,
                    const struct wire_presence *p)
 {
-    const int status =
-        bus_omits(node, BUS_LETS_IN, p)
-            ? LS_OK
-            : membership_present(&node->world, by, p, node->loop.now);
-    struct peer *peer = node->me.hub && (status == LS_OK || status == LS_ENOMEM)
-                            ? world_find(node, p->id)
-                            : NULL;
-    if (peer != NULL && peer->member.incarnation == p->incarnation) {
-        char *signature = strdup(p->signature);
-        if (signature == NULL)
-            return ls_error(LS_ENOMEM, "the signature of node %u", p->id);
-        free(peer->signature);
-        peer->signature = signature;
-        peer->config_hash = p->config_hash;
-    }
-    return status;
+    return bus_omits(node, BUS_LETS_IN, p)
+               ? LS_OK
+               : membership_present(&node->world, by, p, node->loop.now);
 }
 
 static void presence(ls_node *node, const uint8_t *topic, size_t size,

@@ -55,25 +55,32 @@ void member_no_texts(struct member *member)
 {
     free(member->texts);
     member->texts = NULL;
-    member->host = 0;
+    member->host = member->config_hash = 0;
     member->role = member->labels = member->endpoint = member->as_role = "";
+    member->signature = "";
 }
 
 int member_texts(struct member *member, const struct wire_presence *p)
 {
+    /* Who shows it to others sees it directly. */
+    const char *signed_by_it = p->relayed ? "" : p->signature;
     const size_t role = strlen(p->role) + 1, labels = strlen(p->labels) + 1,
-                 endpoint = strlen(p->endpoint) + 1;
+                 endpoint = strlen(p->endpoint) + 1,
+                 signature = strlen(signed_by_it) + 1;
     const size_t as_role = role + strlen(" ()");
-    char *texts = malloc(role + labels + endpoint + as_role);
+    char *texts = malloc(role + labels + endpoint + signature + as_role);
     if (texts == NULL)
         return ls_error(LS_ENOMEM, "node %u at %s", p->id, p->endpoint);
     free(member->texts);
     member->texts = texts;
     member->host = p->host;
+    member->config_hash = p->config_hash;
     member->role = memcpy(texts, p->role, role);
     member->labels = memcpy(texts + role, p->labels, labels);
     member->endpoint = memcpy(texts + role + labels, p->endpoint, endpoint);
     texts += role + labels + endpoint;
+    member->signature = memcpy(texts, signed_by_it, signature);
+    texts += signature;
     (void)snprintf(texts, as_role, role > 1 ? " (%s)" : "%s", p->role);
     member->as_role = texts;
     return LS_OK;

@@ -48,11 +48,13 @@ enum probe_state { PROBE_NONE, PROBE_WANTED, PROBE_ASKED };
 struct member {
     uint32_t id;
     uint64_t incarnation;
-    /* As its presence has them; 0, "" before the first. Texts in texts. */
-    uint64_t host;
+    /* As its presence has them, all of one and the same; 0, "" before the
+     * first. Texts in texts. */
+    uint64_t host, config_hash;
     const char *role, *labels, *endpoint;
-    const char *as_role; /* " (learner)", for messages; "" without a role */
-    char *texts;         /* own */
+    const char *signature; /* of all these; "" of one that is relayed */
+    const char *as_role;   /* " (learner)", for messages; "" without a role */
+    char *texts;           /* own */
     enum ls_member_state state;
     int reason;
     _Atomic int64_t heard_at; /* over a link that is proved; 0: never */
@@ -103,7 +105,7 @@ enum member_change {
 };
 void member_begin(struct member *member, uint64_t incarnation);
 void member_no_texts(struct member *member);
-/* Those of a presence are its own from now on.
+/* Those of a presence are its own from now on, and what it has signed of them.
  * Errors: LS_ENOMEM; it has those that it had. */
 int member_texts(struct member *member, const struct wire_presence *presence);
 bool member_has_ended(const struct member *member);

@@ -176,11 +176,22 @@ static void welcome(struct membership *m, struct member *member, int64_t now)
     membership_settle(m, member, now);
 }
 
-static int arrives(struct membership *m, struct member *member,
-                   const struct wire_presence *p, int64_t now)
+/* How it is reached, and what it says of itself. Without memory nothing is
+ * known of it: what an earlier life has said is not of this one. */
+static int describe(const struct membership *m, struct member *member,
+                    const struct wire_presence *p)
 {
     const int status = member_texts(member, p);
+    if (status != LS_OK)
+        member_no_texts(member);
     member->via = p->relayed ? membership_find(m, p->relay) : NULL;
+    return status;
+}
+
+/* status: of describe(). */
+static int arrives(struct membership *m, struct member *member,
+                   const struct wire_presence *p, int status, int64_t now)
+{
     if (status == LS_OK && (member->via != NULL || has_room(m, member))) {
         welcome(m, member, now);
         return LS_OK;
@@ -246,15 +257,16 @@ static int appears(struct membership *m, struct member *member,
     showing->connection = connection;
     showing->n++;
     const enum member_change change = member_appears(member, now);
-    if (member_has_ended(member)) {
-        m->announce = true; /* it is told so */
-        return LS_OK;
-    }
     if (change == MEMBER_RETURNED) {
         membership_apply(m, member, change, now);
         return LS_OK;
     }
-    return first ? arrives(m, member, p, now) : LS_OK;
+    const int status = first ? describe(m, member, p) : LS_OK;
+    if (member_has_ended(member)) {
+        m->announce = true; /* it is told so */
+        return LS_OK;
+    }
+    return first ? arrives(m, member, p, status, now) : LS_OK;
 }
 
 static void admit_leaves(struct membership *m, const struct member *hub,

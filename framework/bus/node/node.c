@@ -254,7 +254,6 @@ static void free_peer(void *self, struct member *member)
         free(peer->hop);
     }
     streams_free(node, peer);
-    free(peer->signature);
 }
 
 /* All that it has; as much as was made of it. */
