@@ -1,6 +1,7 @@
 /* What a peer subscribes to here: some of it says something. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "credentials.h"
@@ -39,14 +40,29 @@ static enum ls_refusal_kind kind_of(int status)
 
 /* ---- presence ---------------------------------------------------------- */
 
+static bool is_signed(ls_node *node, const struct wire_presence *p)
+{
+    char statement[WIRE_TOPIC_MAX];
+    const size_t size = wire_presence_statement(statement, p);
+    return credentials_signed(node->security, p->id, statement, size,
+                              p->signature);
+}
+
 /* Whether what it says of its node is signed by that node, where that is asked
  * for; and whether the node may call itself so. */
 static bool is_genuine(ls_node *node, const struct speaker *by,
                        const struct wire_presence *p)
 {
-    char statement[WIRE_TOPIC_MAX];
     if (node->security == NULL)
         return true;
+    if (p->relayed && !is_signed(node, p)) {
+        (void)ls_error(LS_EPROTO,
+                       "node %" PRIu32 " has not signed the presence that node "
+                       "%" PRIu32 " shows of it, or not with the key that its "
+                       "certificate has here",
+                       p->id, p->relay);
+        return false;
+    }
     if (!credentials_suits(node->security, p->id, p->role, p->labels)) {
         /* Who only claims to be that node is told nothing. */
         if (by->proved && by->id == p->id)
@@ -57,17 +73,7 @@ static bool is_genuine(ls_node *node, const struct speaker *by,
                        p->id, p->role, p->labels);
         return false;
     }
-    if (!p->relayed)
-        return true;
-    const size_t size = wire_presence_statement(statement, p);
-    if (credentials_signed(node->security, p->id, statement, size,
-                           p->signature))
-        return true;
-    (void)ls_error(LS_EPROTO,
-                   "node %" PRIu32 " has not signed the presence that node "
-                   "%" PRIu32 " shows of it",
-                   p->id, p->relay);
-    return false;
+    return true;
 }
 
 static int present(ls_node *node, const struct speaker *by,
@@ -76,6 +82,96 @@ static int present(ls_node *node, const struct speaker *by,
     return bus_omits(node, BUS_LETS_IN, p)
                ? LS_OK
                : membership_present(&node->world, by, p, node->loop.now);
+}
+
+/* A hub shows a leaf once, and this node may be given the certificate of that
+ * leaf, or its next one, a moment later. So what is not believed is kept, as
+ * long as it is shown, and looked at again with each heartbeat. */
+struct doubt {
+    struct doubt *next;
+    struct wire_presence presence;
+    struct speaker by;
+};
+
+static int64_t heartbeat_ns(const ls_node *node)
+{
+    return node->options.heartbeat_ms * LS_NS_PER_MS;
+}
+
+static void doubt(ls_node *node, const struct speaker *by,
+                  const struct wire_presence *p)
+{
+    struct doubt **at = &node->doubts.first;
+    uint32_t room = node->options.world_max;
+    for (; *at != NULL && room != 0; room--)
+        at = &(*at)->next;
+    if (room == 0 || !p->relayed ||
+        membership_may_show(&node->world, by, p) != LS_OK ||
+        (*at = malloc(sizeof **at)) == NULL)
+        return;
+    **at = (struct doubt){.presence = *p, .by = *by};
+    if (at == &node->doubts.first)
+        node->doubts.look_at = node->loop.now + heartbeat_ns(node);
+}
+
+static bool is_same(const struct wire_presence *a,
+                    const struct wire_presence *b)
+{
+    return a->link == b->link && a->id == b->id &&
+           a->incarnation == b->incarnation;
+}
+
+static void end_doubt(struct doubt **at)
+{
+    struct doubt *doubt = *at;
+    *at = doubt->next;
+    free(doubt);
+}
+
+/* Whether what is taken back was not believed. */
+static bool was_doubted(ls_node *node, const struct speaker *by,
+                        const struct wire_presence *p)
+{
+    struct doubt **at = &node->doubts.first;
+    while (*at != NULL && !is_same(&(*at)->presence, p))
+        at = &(*at)->next;
+    if (*at == NULL || (by->proved && by->id != (*at)->by.id))
+        return false;
+    end_doubt(at);
+    return true;
+}
+
+static bool is_settled(ls_node *node, const struct doubt *doubt)
+{
+    const struct wire_presence *p = &doubt->presence;
+    if (membership_may_show(&node->world, &doubt->by, p) != LS_OK)
+        return true;
+    if (!is_genuine(node, &doubt->by, p))
+        return false;
+    const int status = present(node, &doubt->by, p);
+    if (status != LS_OK)
+        refuse_speaker(node, &doubt->by, kind_of(status));
+    ls_cond_broadcast(&node->changed);
+    return true;
+}
+
+int64_t doubts_tick(ls_node *node, int64_t now)
+{
+    const bool due = now >= node->doubts.look_at;
+    for (struct doubt **at = &node->doubts.first; due && *at != NULL;)
+        if (is_settled(node, *at))
+            end_doubt(at);
+        else
+            at = &(*at)->next;
+    if (due)
+        node->doubts.look_at = now + heartbeat_ns(node);
+    return node->doubts.first != NULL ? node->doubts.look_at : LS_FOREVER;
+}
+
+void doubts_fini(ls_node *node)
+{
+    while (node->doubts.first != NULL)
+        end_doubt(&node->doubts.first);
 }
 
 static void presence(ls_node *node, const uint8_t *topic, size_t size,
@@ -89,7 +185,10 @@ static void presence(ls_node *node, const uint8_t *topic, size_t size,
                                               : LS_REFUSAL_FORM);
         return;
     }
-    if (subscribed && !is_genuine(node, by, &p))
+    if (!subscribed && was_doubted(node, by, &p))
+        return;
+    const bool genuine = !subscribed || is_genuine(node, by, &p);
+    if (!genuine)
         status = LS_EPROTO;
     else if (subscribed)
         status = present(node, by, &p);
@@ -97,6 +196,8 @@ static void presence(ls_node *node, const uint8_t *topic, size_t size,
         status = membership_absent(&node->world, by, &p, node->loop.now);
     if (status != LS_OK)
         refuse_speaker(node, by, kind_of(status));
+    if (!genuine)
+        doubt(node, by, &p);
     ls_cond_broadcast(&node->changed);
 }
 

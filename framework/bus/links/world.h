@@ -35,6 +35,16 @@ void refuse_speaker(ls_node *node, const struct speaker *by,
 void subscription_read(ls_node *node, const uint8_t *topic, size_t size,
                        bool subscribed, const struct speaker *by);
 
+/* What a hub has shown and this node does not believe, with the certificates
+ * that it has. Of subscriptions.c alone. */
+struct doubts {
+    struct doubt *first; /* own */
+    int64_t look_at;     /* again */
+};
+/* Believe what is right by now; returns when to look again. */
+int64_t doubts_tick(ls_node *node, int64_t now);
+void doubts_fini(ls_node *node);
+
 /* rejoin.c: go on as a new incarnation, if that is due. Bus thread, lock
  * held. */
 void rejoin(ls_node *node);

@@ -247,6 +247,9 @@ void membership_fail(struct membership *m, int status, const char *text);
  * LS_EEXIST, LS_ELIMIT the id, or the world, is taken; LS_ENOENT it is not for
  * this node to judge: older, or overtaken. The text says what. */
 
+/* Whether a presence is of this world, and its speaker's to show. */
+int membership_may_show(const struct membership *m, const struct speaker *by,
+                        const struct wire_presence *presence);
 /* A presence came, or went. */
 int membership_present(struct membership *m, const struct speaker *by,
                        const struct wire_presence *presence, int64_t now);

@@ -416,12 +416,17 @@ void membership_unsuited(struct membership *m, const struct wire_presence *p)
                                             .text = ""});
 }
 
+int membership_may_show(const struct membership *m, const struct speaker *by,
+                        const struct wire_presence *p)
+{
+    const int status = check_world(m, p);
+    return status == LS_OK ? check_speaker(m, by, p) : status;
+}
+
 int membership_present(struct membership *m, const struct speaker *by,
                        const struct wire_presence *p, int64_t now)
 {
-    int status = check_world(m, p);
-    if (status == LS_OK)
-        status = check_speaker(m, by, p);
+    const int status = membership_may_show(m, by, p);
     if (status != LS_OK)
         return status;
     if (p->id == m->options.id)

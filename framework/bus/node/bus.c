@@ -604,7 +604,8 @@ static int64_t look_after_world(ls_node *node, int64_t now)
     if (bus_omits(node, BUS_EXCUSES, NULL))
         node->world.looked_at = 0;
     const int64_t stood_ns = node->world.stood_ns;
-    int64_t next = membership_tick(&node->world, now);
+    int64_t next = doubts_tick(node, now);
+    next = earlier(next, membership_tick(&node->world, now));
     if (node->world.stood_ns != stood_ns)
         links_excuse(node, node->world.stood_ns - stood_ns, now);
     rejoin(node);

@@ -169,6 +169,7 @@ struct ls_node {
     struct news news;
     struct batch batch;
     struct refusals refusals;
+    struct doubts doubts;
     struct blocks *blocks; /* own; NULL: no pair yet */
     atomic_uint n_near;    /* pairs; of blocks.c, changed under the lock */
     ls_cond changed;       /* the world, a limit, an end */

@@ -284,6 +284,7 @@ static void free_node(ls_node *node)
     free(node->join.attach);
     free(node->join.members);
     refusals_fini(&node->refusals);
+    doubts_fini(node);
     if (node->options.security != NULL)
         credentials_hold(node->options.security, false);
     (void)ls_security_destroy(&node->own_security);

@@ -83,8 +83,9 @@ LS_MUST_USE LS_API int ls_security_job(ls_security **out, const char *job);
  * filled by ls_keys_create() or `lockstep keygen`. The folder holds
  * node-<id>.cert_secret of this node and a *.cert for every node that may
  * speak; the secrets of other nodes do not belong there. It is read now, and
- * again, at most once a second, when an unknown node asks to be let in and the
- * folder has changed: to add a node, add its certificate; no restart is needed.
+ * again, at most once a second, when an unknown node asks to be let in, or the
+ * hub of a star shows a leaf, and the folder has changed: to add a node, add
+ * its certificate; no restart is needed.
  * A certificate that cannot be read, or that others may write, is skipped, with
  * a warning in the log that names the file.
  * In a simulation, create and destroy it inside the simulation: the second is
