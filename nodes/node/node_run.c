@@ -515,6 +515,14 @@ void node_run_save(node_run *run)
     ls_mutex_unlock(&run->mutex);
 }
 
+/* Members are counted by their roles and labels, so a client has none of these.
+ */
+static bool suits(void *self, uint32_t id, const char *role, const char *labels)
+{
+    const node_run *const run = self;
+    return plan_suits(run->plan, id, role, labels);
+}
+
 static int create_node(node_run *run)
 {
     const struct plan *plan = run->plan;
@@ -544,6 +552,8 @@ static int create_node(node_run *run)
     options.members = run->members;
     options.world_max = plan_world_max(plan);
     options.security = run->security;
+    options.suits = suits;
+    options.suits_self = run;
     options.runtime = run->runtime;
     options.trace = run->trace;
     options.gate = run->gate;

@@ -180,6 +180,61 @@ TEST_WITH(one_that_it_waits_for_may_refuse_it_too, role_set_up,
     }
 }
 
+/* What node 3 lets others be. */
+static bool suits(void *self, uint32_t id, const char *role, const char *labels)
+{
+    const char *const only = self;
+    return id == OTHER && strcmp(role, only) == 0 && strcmp(labels, "") == 0;
+}
+
+/* Node 4 comes to node 3, which is told who may be what; without keys. */
+static int comes_as(const char *role, struct coming *other,
+                    struct ls_refusal *here)
+{
+    const char *const own = "inproc://role-own";
+    struct ls_node_options options;
+    ls_thread *thread = NULL;
+    ls_node *node;
+    ls_node_options_init(&options);
+    options.topology = LS_TOPOLOGY_ALONE;
+    options.id = OWN;
+    options.bind = own;
+    options.suits = suits;
+    options.suits_self = "learner";
+    assert_ok(ls_node_create(&node, &options));
+    ls_node_options_init(&options);
+    options.topology = LS_TOPOLOGY_ALONE;
+    options.id = OTHER;
+    options.bind = "inproc://role-other";
+    options.attach = &own;
+    options.n_attach = 1;
+    options.world_size = 2;
+    options.role = role;
+    assert_ok(ls_node_create(&other->node, &options));
+    assert_ok(ls_node_start(node));
+    assert_ok(
+        ls_thread_spawn(ls_runtime_threads(), &thread, "start", start, other));
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    if (other->status != LS_OK)
+        (void)ls_node_refusals(node, here, 1);
+    assert_ok(ls_node_destroy(&other->node));
+    assert_ok(ls_node_destroy(&node));
+    return other->status;
+}
+
+TEST(a_program_says_who_may_be_what_with_and_without_keys)
+{
+    struct coming other = {0};
+    struct ls_refusal here = {0};
+    assert_int_equal(comes_as("learner", &other, NULL), LS_OK);
+    assert_int_equal(comes_as("coordinator", &other, &here), LS_EMISMATCH);
+    assert_has(other.text, "node 3 does not let it in with role "
+                           "\"coordinator\" and labels \"\": the job");
+    assert_int_equal(here.kind, LS_REFUSAL_IDENTITY);
+    assert_has(here.why, "gives itself role \"coordinator\" and labels \"\", "
+                         "which it may not have here");
+}
+
 TEST_WITH(it_does_not_open_against_its_own_certificate, role_set_up,
           scratch_tear_down)
 {

@@ -131,6 +131,21 @@ kept_out() {
     says '"refusal":"node 77: node 77 may not emit event '
 }
 
+@test "and it cannot pass for one of them, whose loss would end the run" {
+    begin --set world.transport=ipc
+    run --separate-stderr "$intruder" out/job/latest/run.secret \
+        "${endpoints[0]}" learner
+    [ "$status" -eq 1 ]
+    [[ $stderr == *'node 77: node 0 does not let it in with role "learner"'* ]]
+    event run '"evaluation"'
+    touch solved
+    finish run
+    [ "$code" -eq 0 ]
+    last_line "$rest"
+    output=$line
+    says '"refusal":"node 77: node 77 gives itself role \"learner\" and labels '
+}
+
 @test "what was refused is a line of the summary, if there is any" {
     start run run job.yaml --timeout 100 --set world.transport=ipc
     until [ -s out/job/latest/run.yaml ] && call 0 ping && [ "$status" -eq 0 ]; do

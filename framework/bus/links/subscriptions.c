@@ -48,14 +48,26 @@ static bool is_signed(ls_node *node, const struct wire_presence *p)
                               p->signature);
 }
 
+static bool unsuited(ls_node *node, const struct speaker *by,
+                     const struct wire_presence *p, const char *why)
+{
+    /* Who only claims to be that node is told nothing, where ids are proved. */
+    if (by->proved ? by->id == p->id : !p->relayed)
+        membership_unsuited(&node->world, p);
+    (void)ls_error(LS_EPROTO,
+                   "node %" PRIu32 " gives itself role \"%s\" and labels "
+                   "\"%s\", which %s",
+                   p->id, p->role, p->labels, why);
+    return false;
+}
+
 /* Whether what it says of its node is signed by that node, where that is asked
  * for; and whether the node may call itself so. */
 static bool is_genuine(ls_node *node, const struct speaker *by,
                        const struct wire_presence *p)
 {
-    if (node->security == NULL)
-        return true;
-    if (p->relayed && !is_signed(node, p)) {
+    const bool secure = node->security != NULL;
+    if (secure && p->relayed && !is_signed(node, p)) {
         (void)ls_error(LS_EPROTO,
                        "node %" PRIu32 " has not signed the presence that node "
                        "%" PRIu32 " shows of it, or not with the key that its "
@@ -63,16 +75,12 @@ static bool is_genuine(ls_node *node, const struct speaker *by,
                        p->id, p->relay);
         return false;
     }
-    if (!credentials_suits(node->security, p->id, p->role, p->labels)) {
-        /* Who only claims to be that node is told nothing. */
-        if (by->proved && by->id == p->id)
-            membership_unsuited(&node->world, p);
-        (void)ls_error(LS_EPROTO,
-                       "node %" PRIu32 " gives itself role \"%s\" and labels "
-                       "\"%s\", which its certificate does not",
-                       p->id, p->role, p->labels);
-        return false;
-    }
+    if (secure && !credentials_suits(node->security, p->id, p->role, p->labels))
+        return unsuited(node, by, p, "its certificate does not");
+    if (node->options.suits != NULL &&
+        !node->options.suits(node->options.suits_self, p->id, p->role,
+                             p->labels))
+        return unsuited(node, by, p, "it may not have here");
     return true;
 }
 

@@ -171,14 +171,14 @@ static void told_joining(struct membership *m, const struct member *from,
         membership_fail(m, LS_ELIMIT, ls_error_text());
         break;
     case LS_EMISMATCH:
-        (void)ls_error(LS_EMISMATCH,
-                       "node %u: node %u does not let it in with role \"%s\" "
-                       "and labels \"%s\": the certificate of node %u there "
-                       "does not give it these; copy the right node-%u.cert "
-                       "there, or start node %u as what it says",
-                       m->options.id, from->id, m->options.role,
-                       m->options.labels, m->options.id, m->options.id,
-                       m->options.id);
+        (void)ls_error(
+            LS_EMISMATCH,
+            "node %u: node %u does not let it in with role \"%s\" "
+            "and labels \"%s\": the job, or the certificate of node "
+            "%u there, does not give it these; start node %u as what "
+            "they say, or copy the right node-%u.cert there",
+            m->options.id, from->id, m->options.role, m->options.labels,
+            m->options.id, m->options.id, m->options.id);
         membership_fail(m, LS_EMISMATCH, ls_error_text());
         break;
     case LS_EUNREACHABLE:

@@ -1,6 +1,6 @@
 /* A client of a job that tells its nodes to finish.
  *
- *   intruder SECRET ENDPOINT
+ *   intruder SECRET ENDPOINT [ROLE]
  *
  * It joins the job "job" as node 77, with the secret in that file, at the node
  * 0 that listens at ENDPOINT. It emits "ls.finish" without data, which would
@@ -38,8 +38,8 @@ int main(int argc, char **argv)
     struct ls_node_options options;
     ls_security *security = NULL;
     ls_node *node = NULL;
-    if (argc != 3) {
-        fputs("usage: intruder SECRET ENDPOINT\n", stderr);
+    if (argc != 3 && argc != 4) {
+        fputs("usage: intruder SECRET ENDPOINT [ROLE]\n", stderr);
         return 2;
     }
     const char *const attach = argv[2];
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
     ls_node_options_init(&options);
     options.job = "job";
     options.id = ID;
-    options.role = "learner";
+    options.role = argc == 4 ? argv[3] : "";
     options.attach = &attach;
     options.n_attach = 1;
     options.members = members;

@@ -150,6 +150,13 @@ struct ls_node_options {
     ls_security *security;
     bool insecure; /* no node has to prove who it is, and tcp beyond loopback is
                     * allowed: for networks that only you use */
+    /* Whether the node with this id may be what it says it is, with these roles
+     * and labels. One that may not is refused (LS_REFUSAL_IDENTITY), and told
+     * so. NULL: all that its certificate allows, if it has one. It must not
+     * wait. Borrow: as long as the node. Thread: the node's own. */
+    bool (*suits)(void *self, uint32_t id, const char *role,
+                  const char *labels);
+    void *suits_self;
 
     ls_runtime *runtime; /* NULL: ls_runtime_threads(). Borrow */
     ls_trace
@@ -179,8 +186,9 @@ LS_MUST_USE LS_API int ls_node_create(ls_node **out,
  *         has this id: the text names both endpoints; LS_EMISMATCH the only
  *         answers came from another job, version or configuration, or its
  *         certificate, here, at an address of `attach`, or at one of `members`,
- *         does not give it its role and labels: the text says where; LS_ECLOSED
- *         ls_node_stop() came first; LS_ELIMIT the world already has world_max
+ *         does not give it its role and labels, or `suits` there does not let
+ *         it have them: the text says where; LS_ECLOSED ls_node_stop() came
+ *         first; LS_ELIMIT the world already has world_max
  *         members: the text names the node that says so; LS_ESTATE started
  *         before, or in the child of a process that had nodes open when it
  *         forked.
