@@ -345,6 +345,28 @@ unharmed() {
     [[ $stderr == *"lockstep: seed $seed: events: "* ]]
 }
 
+@test "a file of needed faults replaces another one, and no other file" {
+    local broken=(sim "$barrier" --nodes 3 --seed 0 --faults pause.yaml
+        --sabotage later-events)
+    printf 'script: [{at: 1, pause: 1, for_ms: 5000}]\n' >pause.yaml
+    echo mine >file
+    ln -s none link
+    run --separate-stderr "$LOCKSTEP" "${broken[@]}" --minimize file
+    [ "$status" -eq 78 ]
+    [[ $stderr == "lockstep: --minimize: file exists, and is not what --minimize writes: name another file" ]]
+    [ "$(<file)" = mine ]
+    run --separate-stderr "$LOCKSTEP" "${broken[@]}" --minimize link
+    [ "$status" -eq 78 ]
+    run --separate-stderr "$LOCKSTEP" "${broken[@]}" --minimize none/file
+    [ "$status" -eq 78 ]
+    [[ $stderr == "lockstep: --minimize: writing none/file: its folder does not exist" ]]
+    run ! "$LOCKSTEP" "${broken[@]}" --minimize needed.yaml
+    cp needed.yaml first.yaml
+    echo '# more' >>needed.yaml
+    run ! "$LOCKSTEP" "${broken[@]}" --minimize needed.yaml
+    cmp needed.yaml first.yaml
+}
+
 @test "a fault and what ends it are taken away together" {
     printf 'script:\n  - {at: 1, pause: 1}\n  - {at: 6, resume: 1}\n' >pause.yaml
     run --separate-stderr "$LOCKSTEP" sim "$barrier" --nodes 3 --seed 0 \

@@ -21,6 +21,7 @@
 #include "signal_name.h"
 #include "sweep_minimize.h"
 #include "sweep_show.h"
+#include "written.h"
 
 #define SHOW_NS (100 * LS_NS_PER_MS)
 /* Faults are taken away for so long. */
@@ -172,6 +173,38 @@ static bool note_run(void *self, uint64_t n_runs)
     return atomic_load(&shown->signal) == 0;
 }
 
+/* How what --minimize writes begins. */
+#define NEEDED_BEGINS "# lockstep sim --seed "
+
+static int check_needed(const char *path)
+{
+    static const struct written_form form = {"what --minimize writes",
+                                             NEEDED_BEGINS};
+    const int status =
+        path != NULL ? written_check_replaced(path, &form) : LS_OK;
+    return status == LS_OK ? LS_OK : ls_error_at(status, "--minimize");
+}
+
+static int write_needed(const struct faults *needed,
+                        const struct sweep_result *result, const char *path)
+{
+    struct ls_file_part text = {.size = 0};
+    char *bytes = NULL;
+    FILE *to = open_memstream(&bytes, &text.size);
+    if (to == NULL)
+        return ls_error_from(errno, "no memory for a file");
+    (void)fprintf(to, NEEDED_BEGINS "%" PRIu64 ": %s\n", result->seed,
+                  result->text);
+    faults_write(needed, to);
+    int status =
+        fclose(to) == 0 ? LS_OK : ls_error_from(errno, "no memory for a file");
+    text.data = bytes;
+    if (status == LS_OK)
+        status = written_replace(path, &text, 1, false);
+    free(bytes);
+    return status;
+}
+
 /* Write down which faults the violation needs. Returns their file; NULL: it
  * was said why there is none. */
 static const char *minimize(struct shown *shown,
@@ -189,25 +222,17 @@ static const char *minimize(struct shown *shown,
         (void)command_failed(status);
         return NULL;
     }
-    FILE *file = fopen(path, "w");
-    if (file != NULL) {
-        (void)fprintf(file, "# lockstep sim --seed %" PRIu64 ": %s\n",
-                      result->seed, result->text);
-        faults_write(&minimized.faults, file);
-    }
-    const bool written = file != NULL && ferror(file) == 0;
-    if ((file != NULL && fclose(file) != 0) || !written) {
-        (void)command_failed(ls_error_from(errno, path));
-        path = NULL;
-    } else {
+    status = write_needed(&minimized.faults, result, path);
+    if (status == LS_OK)
         (void)fprintf(stderr,
                       "  of %zu faults it needs the %zu in %s%s; %s runs\n",
                       minimized.n_before, minimized.faults.n_script, path,
                       minimized.in_time ? "" : ", or fewer: time was up",
                       output_count((int64_t)minimized.runs).text);
-    }
+    else
+        (void)command_failed(status);
     faults_fini(&minimized.faults);
-    return path;
+    return status == LS_OK ? path : NULL;
 }
 
 /* The command that runs this seed again. */
@@ -327,6 +352,8 @@ static int run_sweep(const struct options *options, struct setup *setup,
                               options->faults != NULL ? options->faults : "all",
                           .began_at = ls_now(ls_runtime_threads())};
     int status = prepare(&setup->plan, options);
+    if (status == LS_OK)
+        status = check_needed(options->minimize);
     if (status == LS_OK && !options->json && options->every == 0)
         status = progress_line_create(&shown.progress, ls_runtime_threads(),
                                       STDERR_FILENO, -1);
