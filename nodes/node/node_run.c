@@ -717,7 +717,6 @@ static struct report last_report(node_run *run, int status)
     ls_node_stats(run->node, &stats);
     report.sent = (int64_t)stats.sent;
     report.sent_bytes = (int64_t)stats.sent_bytes;
-    report.received = (int64_t)stats.received;
     report.lost = (int64_t)(stats.lost + stats.unacknowledged);
     report.dropped = (int64_t)stats.dropped;
     report.refused = (int64_t)stats.refused;

@@ -61,7 +61,7 @@ void render_destroy(render **self)
 struct learner_totals render_learners(const struct render *self)
 {
     int64_t iterations = 0, train = 0, load = 0, wait = 0, overlap = 0;
-    int64_t policy_only = 0;
+    int64_t policy_only = 0, commits = 0;
     for (size_t i = 0; i < self->plan->n_nodes; i++) {
         const struct report *report = &self->nodes[i].last;
         if (self->plan->nodes[i].role != PLAN_LEARNER)
@@ -72,15 +72,33 @@ struct learner_totals render_learners(const struct render *self)
         wait = sum_of(wait, report->wait_ns);
         overlap = sum_of(overlap, report->overlap_ns);
         policy_only = sum_of(policy_only, report->policy_only);
+        commits = sum_of(commits, report->commits);
     }
     const double each = iterations > 0 ? 1e6 * (double)iterations : 1.0;
     return (struct learner_totals){
         .iterations = iterations,
         .policy_only = policy_only,
+        .commits = commits,
         .train_ms = (double)train / each,
         .load_ms = (double)load / each,
         .wait_ms = (double)wait / each,
         .overlap = load > 0 ? (double)overlap / (double)load : 0.0};
+}
+
+struct member_totals render_members(const struct render *self)
+{
+    struct member_totals sum = {.works = 0};
+    for (size_t i = 0; i < self->plan->n_nodes; i++) {
+        const struct report *report = &self->nodes[i].last;
+        sum.works = sum_of(sum.works, report->works);
+        sum.given_back = sum_of(sum.given_back, report->given_back);
+        sum.failed_calls = sum_of(sum.failed_calls, report->failed_calls);
+        sum.refused_calls = sum_of(sum.refused_calls, report->refused_calls);
+        sum.dropped_samples =
+            sum_of(sum.dropped_samples, report->dropped_samples);
+        sum.store_refused = sum_of(sum.store_refused, report->store_refused);
+    }
+    return sum;
 }
 
 const struct report_metrics *render_learned(const struct render *self)

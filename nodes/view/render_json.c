@@ -42,19 +42,13 @@ static void put_kind(render *self, const struct report *report)
 {
     static const char *const epochs[] = {"epochs", "failures", "median_ns",
                                          "max_ns", NULL};
-    static const char *const service[] = {"samples",
-                                          "infos",
-                                          "done_infos",
-                                          "requeued",
-                                          "expired",
-                                          "refused_data",
-                                          "pushed_out",
-                                          "evicted_stale",
-                                          "evicted_full",
-                                          "evicted_lost",
-                                          "late_samples",
-                                          "staleness",
-                                          NULL};
+    static const char *const service[] = {
+        "samples",       "infos",         "done_infos",
+        "batches",       "requeued",      "refused_starts",
+        "expired",       "refused_data",  "pushed_out",
+        "evicted_stale", "evicted_full",  "evicted_lost",
+        "late_samples",  "priorities",    "priorities_refused",
+        "staleness",     "staleness_max", NULL};
     if (plan_is_of_members(self->plan))
         ls_record_write_pairs(&report_record, report, epochs, self->json);
     else if (plan_is_service(self->plan))
@@ -75,17 +69,29 @@ static void put_learner(render *self, const struct report *report)
     const struct learner_totals totals = render_learners(self);
     const struct report_metrics *const told = render_learned(self);
     ls_write_string(self->json, "learner");
-    ls_write_map(self->json, 8);
+    ls_write_map(self->json, 9);
     ls_write_string(self->json, "info");
     ls_write_map(self->json, 1);
     json_msgpack(self->json, "learner", told->bytes, told->size);
     json_int(self->json, "iterations", totals.iterations);
     json_int(self->json, "ranks", (int64_t)plan_ranks(self->plan));
     json_int(self->json, "policy_only", totals.policy_only);
+    json_int(self->json, "commits", totals.commits);
     json_double(self->json, "train_ms", totals.train_ms);
     json_double(self->json, "load_ms", totals.load_ms);
     json_double(self->json, "wait_ms", totals.wait_ms);
     json_double(self->json, "overlap", totals.overlap);
+}
+
+static void put_members(render *self)
+{
+    const struct member_totals totals = render_members(self);
+    json_int(self->json, "works", totals.works);
+    json_int(self->json, "given_back", totals.given_back);
+    json_int(self->json, "failed_calls", totals.failed_calls);
+    json_int(self->json, "refused_calls", totals.refused_calls);
+    json_int(self->json, "dropped_samples", totals.dropped_samples);
+    json_int(self->json, "store_refused", totals.store_refused);
 }
 
 static void put_counters(render *self, const struct report *report)
@@ -218,6 +224,8 @@ void render_json_summary(render *self)
     begin(self, "summary");
     put_kind(self, lead);
     put_learner(self, lead);
+    if (plan_is_service(self->plan))
+        put_members(self);
     json_int(out, "exit_code", self->exit_code);
     json_bool(out, "solved", totals.solved);
     json_double(out, "return",

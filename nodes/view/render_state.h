@@ -59,11 +59,17 @@ struct totals render_totals(const struct render *render);
 /* What the learners of a service job have told: means over iterations; 0 when
  * there were none. */
 struct learner_totals {
-    int64_t iterations, policy_only;
+    int64_t iterations, policy_only, commits;
     double train_ms, load_ms, wait_ms;
     double overlap; /* of the loading: while a learner trained. 0 to 1 */
 };
 struct learner_totals render_learners(const struct render *render);
+/* What the members of a service job have counted. */
+struct member_totals {
+    int64_t works, given_back, failed_calls, refused_calls, dropped_samples;
+    int64_t store_refused;
+};
+struct member_totals render_members(const struct render *render);
 /* What learn() reported last in a service job: to the learner that has learned
  * most, or, if none has lived to say it, what it told the coordinator. */
 const struct report_metrics *render_learned(const struct render *render);

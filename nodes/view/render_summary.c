@@ -144,27 +144,24 @@ static void print_training(const render *self, const struct totals *totals)
     print_learners(self);
 }
 
-/* What became of samples that nobody learned from: "stale 12, late 3". */
-static void print_replay(const struct report *lead)
+struct counted {
+    const char *what;
+    int64_t n;
+};
+
+/* "stale 12, too late for their work 3", or nothing. */
+static void print_counted(const char *row, const struct counted *counted,
+                          size_t n)
 {
-    const struct {
-        const char *what;
-        int64_t n;
-    } figures[] = {
-        {"stale", lead->evicted_stale},
-        {"pushed out by newer", lead->evicted_full},
-        {"pushed out for want of coordinator.data.max_mib", lead->pushed_out},
-        {"lost with their node", lead->evicted_lost},
-        {"too late for their work", lead->late_samples}};
-    char text[320] = "";
+    char text[400] = "";
     size_t used = 0;
-    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
-        if (figures[i].n > 0)
+    for (size_t i = 0; i < n; i++)
+        if (counted[i].n > 0)
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %s",
-                                     used > 0 ? ", " : "", figures[i].what,
-                                     output_count(figures[i].n).text);
+                                     used > 0 ? ", " : "", counted[i].what,
+                                     output_count(counted[i].n).text);
     if (used > 0)
-        output_row("not learned", text);
+        output_row(row, text);
 }
 
 /* What became of the works of a coordinator. */
@@ -173,19 +170,33 @@ static void print_works(const render *self)
     const struct report *lead = &self->nodes[self->lead].last;
     char text[96];
     if (isfinite(lead->staleness)) {
-        (void)snprintf(text, sizeof text, "mean %.2f versions of the policy",
-                       lead->staleness);
+        (void)snprintf(text, sizeof text,
+                       "mean %.2f versions of the policy, at most %s",
+                       lead->staleness, output_count(lead->staleness_max).text);
         output_row("staleness", text);
     }
     if (lead->refused_data > 0)
         output_row("wrong answers", output_count(lead->refused_data).text);
-    print_replay(lead);
-    if (lead->requeued == 0 && lead->expired == 0)
-        return;
-    (void)snprintf(text, sizeof text, "%s given out again, %s given up",
-                   output_count(lead->requeued).text,
-                   output_count(lead->expired).text);
-    output_row("works", text);
+    const struct member_totals members = render_members(self);
+    const struct counted not_learned[] = {
+        {"stale", lead->evicted_stale},
+        {"pushed out by newer", lead->evicted_full},
+        {"pushed out for want of coordinator.data.max_mib", lead->pushed_out},
+        {"lost with their node", lead->evicted_lost},
+        {"too late for their work", lead->late_samples},
+        {"taken by nobody", members.dropped_samples}};
+    const struct counted works[] = {{"given out again", lead->requeued},
+                                    {"given up", lead->expired},
+                                    {"given back", members.given_back},
+                                    {"not taken", lead->refused_starts}};
+    const struct counted calls[] = {
+        {"for want of data or policy", members.failed_calls},
+        {"for want of coordinator.data.max_mib", members.store_refused},
+        {"refused", members.refused_calls}};
+    print_counted("not learned", not_learned,
+                  sizeof not_learned / sizeof not_learned[0]);
+    print_counted("works", works, sizeof works / sizeof works[0]);
+    print_counted("failed calls", calls, sizeof calls / sizeof calls[0]);
 }
 
 /* "node 0: 1, node 3: 2, without node 4", or nothing. */

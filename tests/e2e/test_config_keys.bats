@@ -40,6 +40,8 @@ is() {
     sum
     is iteration == 20 samples '<' 50 infos == 21 evicted_stale == 0
     is evicted_full == 0 staleness '<' 1 env_step == '8*'"$(field samples)"
+    is batches == 20 works '>' 1 commits == 21 staleness_max '<' 2
+    is given_back == 0 refused_calls == 0 store_refused == 0 dropped_samples == 0
 }
 
 # bats test_tags=slow

@@ -309,6 +309,9 @@ busy_learner() {
     [ "$status" -eq 0 ]
     touch solved
     finish run
+    last_line "$rest"
+    [ "$(field works)" -gt "$(field given_back)" ]
+    [ "$(field given_back)" -gt 0 ]
 }
 
 @test "nodes that were started one by one, and a coordinator started again" {

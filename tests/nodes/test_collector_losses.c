@@ -17,7 +17,7 @@ TEST(a_collector_that_fails_gives_its_work_back)
     work.key.attempt = 2;
     start(bench, &work);
     (void)sample_of(begin_ask(bench, work.key, 3));
-    assert_int_equal(figures_of(bench).given_back, 1);
+    assert_int_equal(figures_of(bench).common.given_back, 1);
     collector_stop(bench);
 }
 
@@ -42,7 +42,7 @@ TEST(without_a_policy_the_call_fails_and_the_next_one_may_succeed)
     commit(bench, "policy_2", 0);
     assert_int_equal(sample_of(begin_ask(bench, work.key, 0)).policy_version,
                      0);
-    assert_int_equal(figures_of(bench).failed_stores, 1);
+    assert_int_equal(figures_of(bench).common.failed, 1);
     collector_stop(bench);
 }
 

@@ -244,6 +244,6 @@ TEST(a_close_while_it_collects_is_answered_when_it_is_over)
                "it is for work c1, attempt 1, and the collector holds work c2, "
                "attempt 1");
     (void)sample_of(begin_ask(bench, second.key, 3));
-    assert_int_equal(figures_of(bench).refused, 3);
+    assert_int_equal(figures_of(bench).common.refused, 3);
     collector_stop(bench);
 }

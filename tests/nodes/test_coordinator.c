@@ -47,7 +47,7 @@ static size_t busy_learner(struct job *job)
 {
     struct learner_figures figures;
     learner_service_figures(job->parts[PART_LEARNER].learner, &figures);
-    return figures.works > 0 ? PART_LEARNER : PART_LEARNER + 1;
+    return figures.common.works > 0 ? PART_LEARNER : PART_LEARNER + 1;
 }
 
 /* Both learners stop at their n-th iteration; the busy one is waited for. */
@@ -124,7 +124,7 @@ TEST_WITH(a_restarted_coordinator_takes_the_works_over, folder_set_up,
     /* It was not begun a second time. */
     struct learner_figures figures;
     learner_service_figures(job->parts[busy].learner, &figures);
-    assert_int_equal(figures.works, 1);
+    assert_int_equal(figures.common.works, 1);
     assert_int_equal(busy_learner(job), busy);
     job_destroy(job);
 }

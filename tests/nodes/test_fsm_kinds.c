@@ -311,7 +311,7 @@ TEST(a_job_of_a_new_kind_is_done_by_a_real_coordinator_and_member)
     assert_true(ending.value == PROBE_VALUE);
     assert_string_equal(ending.text, "the value was reached");
     assert_int_equal(prober.looks, PROBE_LOOKS);
-    assert_int_equal(prober.work.works, 1);
+    assert_int_equal(prober.work.figures.works, 1);
     ls_task_destroy(&task);
     coordinator_destroy(&master);
     bench_stop(bench);

@@ -17,7 +17,7 @@ TEST(a_learner_that_fails_gives_its_work_back)
     work.key.attempt = 2;
     start(bench, &work);
     (void)iterate(bench, work.key);
-    assert_int_equal(figures_of(bench).given_back, 1);
+    assert_int_equal(figures_of(bench).common.given_back, 1);
     learner_stop(bench);
 }
 
@@ -44,7 +44,7 @@ TEST(data_that_cannot_be_got_fails_the_call_alone)
     assert_int_equal(demanded(bench, work.key).cur_learner_iter, 0);
     (void)learned(bench, begin_learn(bench, work.key));
     expect_done(bench, work.key);
-    assert_int_equal(figures_of(bench).failed_batches, 1);
+    assert_int_equal(figures_of(bench).common.failed, 1);
     learner_stop(bench);
 }
 
@@ -57,7 +57,7 @@ TEST(a_batch_of_another_size_is_refused)
     is_refused(begin_learn_of(bench, work.key, 3), LS_CALL_REFUSED,
                "3 samples, and a batch has 2");
     (void)learned(bench, begin_learn(bench, work.key));
-    assert_int_equal(figures_of(bench).refused, 1);
+    assert_int_equal(figures_of(bench).common.refused, 1);
     learner_stop(bench);
 }
 
@@ -76,7 +76,7 @@ TEST(bytes_that_are_no_message_fail_by_name)
         assert_non_null(strstr(result->text, names[i]));
         ls_call_destroy(&call);
     }
-    assert_int_equal(figures_of(bench).refused, 5);
+    assert_int_equal(figures_of(bench).common.refused, 5);
     learner_stop(bench);
 }
 

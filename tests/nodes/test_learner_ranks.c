@@ -295,7 +295,8 @@ TEST(each_learns_from_its_share_and_all_have_the_same_weights)
     learner_service_figures(all->ranks[0].service, &figures);
     assert_int_equal(figures.iterations, 5);
     learner_service_figures(all->ranks[1].service, &figures);
-    assert_int_equal(figures.iterations + figures.commits + figures.works, 0);
+    assert_int_equal(
+        figures.iterations + figures.commits + figures.common.works, 0);
     close_ranks(all);
 }
 
@@ -350,7 +351,7 @@ TEST(a_close_while_they_learn_is_no_failure)
     }
     struct learner_figures figures;
     learner_service_figures(all->ranks[0].service, &figures);
-    assert_int_equal(figures.given_back, 0);
+    assert_int_equal(figures.common.given_back, 0);
     close_ranks(all);
 }
 

@@ -34,7 +34,7 @@ TEST(a_hundred_iterations_make_a_hundred_and_one_infos)
     assert_int_equal(figures.iterations, 100);
     assert_int_equal(figures.infos, 101);
     assert_int_equal(figures.commits, 101);
-    assert_int_equal(figures.refused, 0);
+    assert_int_equal(figures.common.refused, 0);
     learner_stop(bench);
 }
 

@@ -157,6 +157,45 @@ TEST(what_a_service_job_learned_is_told_by_who_learned_most)
     hide(&shown);
 }
 
+TEST(what_the_members_of_a_service_job_counted_is_summed)
+{
+    struct shown shown = {.render = NULL};
+    show_job(&shown,
+             "job: j\nplugin: counter\nnodes:\n"
+             "  - {role: coordinator}\n  - {role: learner}\n"
+             "  - {role: collector}\nstop: {env_step: 9}\n",
+             0);
+    struct report done = report_of(0, REPORT_DONE);
+    done.requeued = 4;
+    done.refused_starts = 5;
+    done.staleness = 0.5;
+    done.staleness_max = 3;
+    render_report(shown.render, 0, &done);
+    for (size_t i = 1; i < 3; i++) {
+        done = report_of((uint32_t)i, REPORT_DONE);
+        done.works = 10;
+        done.given_back = 1;
+        done.failed_calls = 2;
+        done.refused_calls = 3;
+        done.dropped_samples = 4;
+        done.store_refused = 6;
+        render_report(shown.render, i, &done);
+    }
+    const struct member_totals totals = render_members(shown.render);
+    assert_int_equal(totals.works, 20);
+    char *text = summary_of(shown.render);
+    static const char *const rows[] = {
+        "  staleness      mean 0.50 versions of the policy, at most 3\n",
+        "  not learned    taken by nobody 8\n",
+        "  works          given out again 4, given back 2, not taken 5\n",
+        ("  failed calls   for want of data or policy 4, "
+         "for want of coordinator.data.max_mib 12, refused 6\n")};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_non_null(strstr(text, rows[i]));
+    free(text);
+    hide(&shown);
+}
+
 TEST(the_memory_of_nodes_with_long_ids_is_told_of_all_of_them)
 {
     struct shown shown = {.render = NULL};

@@ -55,23 +55,36 @@ struct report {
     int64_t overlap_ns;                 /* of load_ns: while it trained */
     int64_t trained;                    /* in that time: batches */
     int64_t policy_only; /* works it took over with the policy alone */
+    int64_t commits;     /* versions of the policy that it has put */
+
+    int64_t works, given_back; /* of a member of a service: works begun; and
+                                * given back, since something failed */
+    int64_t failed_calls;      /* whose data or policy could not be had */
+    int64_t refused_calls;     /* of other works or attempts, or malformed */
+    int64_t dropped_samples;   /* of a collector: that nobody took */
+    int64_t store_refused;     /* what had no room in its store */
 
     int64_t epochs, failures;  /* of a member: went well, did not */
     int64_t median_ns, max_ns; /* of its waits for those that went well */
     int64_t barrier_sent, barrier_repeated; /* messages */
 
     int64_t samples, infos, done_infos; /* of a coordinator: got */
+    int64_t batches;                    /* learned */
     int64_t requeued, expired; /* works given out again, and given up */
+    int64_t refused_starts;    /* works that a member did not take */
     int64_t refused_data;      /* answers that were none */
     int64_t pushed_out; /* samples that the store had no room for any more */
     int64_t evicted_stale, evicted_full; /* that were too old; that newer ones
                                           * pushed out of the buffer */
     int64_t evicted_lost; /* that went with the node that kept their data */
     int64_t late_samples; /* that came when their work was over: refused */
+    int64_t priorities, priorities_refused; /* that learners gave samples, and
+                                             * that were of samples gone */
     double staleness; /* of the samples learned from, mean, in versions of the
                        * policy; NaN: none yet */
+    int64_t staleness_max;
 
-    int64_t sent, sent_bytes, received, lost, dropped, refused; /* traffic */
+    int64_t sent, sent_bytes, lost, dropped, refused; /* traffic */
     int64_t slowest,
         slowest_ns;   /* who had no room for it longest; 0 ns: none */
     int64_t peak_kib; /* largest resident size of the process */

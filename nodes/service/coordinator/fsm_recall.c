@@ -146,8 +146,6 @@ static int recall_items(fsm *self, const ls_value *map, bool weighed)
         else
             replay_recall_drawn(buffer, item->slot, item->number);
     }
-    if (buffer != NULL && !weighed)
-        replay_recall_batch(buffer);
     if (buffer != NULL)
         forget_dropped(buffer);
     ls_record_clear(record, &entry);

@@ -193,6 +193,20 @@ int service_node_run(void *base)
     return status;
 }
 
+void service_node_count(const struct service_node *node,
+                        const struct service_figures *figures,
+                        struct report *out)
+{
+    struct store_home_stats store = {.names = 0};
+    if (node->plan->service.store == PLAN_STORE_BUS)
+        store_bus_stats(node->store, &store);
+    out->works = figures->works;
+    out->given_back = figures->given_back;
+    out->failed_calls = figures->failed;
+    out->refused_calls = figures->refused + (int64_t)store.malformed;
+    out->store_refused = (int64_t)store.refused;
+}
+
 void service_node_values(struct report *report, const struct learner_info *info)
 {
     ls_writer *writer = NULL;

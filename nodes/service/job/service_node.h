@@ -30,6 +30,10 @@ LS_MUST_USE int service_node_open(struct service_node *node, ls_task *task,
  * coordinator may come back. Errors: those of ls_task_run(). */
 LS_MUST_USE int service_node_run(void *base);
 void service_node_close(struct service_node *node);
+/* What its service, and its store, have counted. */
+void service_node_count(const struct service_node *node,
+                        const struct service_figures *figures,
+                        struct report *out);
 
 /* What learn() reported last, for the summary; none: nothing. */
 void service_node_values(struct report *report,

@@ -179,6 +179,8 @@ static void report(void *work, struct report *out)
     out->env_step = figures.steps;
     out->env_episode = figures.episodes;
     out->samples = figures.samples;
+    out->dropped_samples = figures.dropped;
+    service_node_count(&self->base, &figures.common, out);
 }
 
 static void close_service(void *work)

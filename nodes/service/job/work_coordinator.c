@@ -83,7 +83,9 @@ static void fill(struct work *self, struct report *out)
     out->samples = figures.samples;
     out->infos = figures.infos;
     out->done_infos = figures.done_infos;
+    out->batches = figures.batches;
     out->requeued = figures.requeued;
+    out->refused_starts = figures.refused_starts;
     out->expired = figures.expired;
     out->refused_data = figures.refused_data;
     out->pushed_out = (int64_t)figures.replay.evicted_bytes;
@@ -91,6 +93,9 @@ static void fill(struct work *self, struct report *out)
     out->evicted_full = (int64_t)figures.replay.evicted_overflow;
     out->evicted_lost = (int64_t)figures.replay.evicted_lost;
     out->late_samples = figures.late_data;
+    out->priorities = (int64_t)figures.replay.updates;
+    out->priorities_refused = (int64_t)figures.replay.updates_refused;
+    out->staleness_max = figures.replay.staleness_max;
     if (figures.replay.sampled > 0)
         out->staleness = figures.replay.staleness_mean;
     if (isfinite(figures.eval_value))
@@ -277,8 +282,10 @@ static void report(void *work, struct report *out)
     (void)snprintf(out->weights, sizeof out->weights, "%s", self->weights);
     (void)snprintf(out->unsaved, sizeof out->unsaved, "%s", self->unsaved);
     service_node_values(out, &self->info);
-    if (self->coordinator != NULL)
-        fill(self, out);
+    if (self->coordinator == NULL)
+        return;
+    fill(self, out);
+    service_node_count(&self->base, &(struct service_figures){.works = 0}, out);
 }
 
 static void leave(void *work)

@@ -211,12 +211,14 @@ static void report(void *work, struct report *out)
     out->train_iter = figures.iterations;
     out->infos = figures.infos;
     out->policy_only = figures.policy_only;
+    out->commits = figures.commits;
     out->wait_ns = figures.wait_ns;
     out->load_ns = figures.load_ns;
     out->train_ns = figures.train_ns;
     out->overlap_ns = figures.overlap_ns;
     out->trained = figures.iterations;
     service_node_values(out, &figures.info);
+    service_node_count(&self->base, &figures.common, out);
 }
 
 static void close_service(void *work)

@@ -44,8 +44,8 @@ struct collector_service {
     struct collector_figures figures;      /* but for what `work` counts */
 
     /* The task's thread. */
-    int64_t masters_lost; /* when it began to collect */
-    bool collects;        /* there is something to collect in this iteration */
+    uint64_t masters_lost; /* when it began to collect */
+    bool collects;         /* there is something to collect in this iteration */
     int64_t policy_iter;
     uint64_t n_names; /* that it has given to data */
     struct collected_data data;

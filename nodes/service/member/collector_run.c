@@ -34,7 +34,7 @@ int collector_fail_ask(struct collector_service *service)
     ls_log_warn("collector: %s", text);
     service->collects = false;
     ls_mutex_lock(&service->work.mutex);
-    service->figures.failed_stores++;
+    service->work.figures.failed++;
     service->may_begin = service->makes = false;
     if (service->ask != NULL)
         (void)ls_request_fail(&service->ask, text);

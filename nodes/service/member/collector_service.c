@@ -64,7 +64,7 @@ void collector_discard(struct collector_service *service)
     for (size_t i = 0; i < service->n_ready; i++) {
         const char *name = service->ready[i].data_id;
         store_forget(service->options.common.store, &name, 1);
-        service->figures.dropped++;
+        service->figures.dropped += service->ready[i].parts;
     }
     service->n_ready = 0;
 }
@@ -232,9 +232,7 @@ void collector_service_figures(collector_service *service,
     struct service_work *work = &service->work;
     ls_mutex_lock(&work->mutex);
     struct collector_figures figures = service->figures;
-    figures.given_back = work->given_back;
-    figures.refused = work->refused;
-    figures.lost_masters = work->lost_masters;
+    figures.common = work->figures;
     ls_mutex_unlock(&work->mutex);
     *out = figures;
 }

@@ -79,7 +79,7 @@ static int keep_here(struct collector_service *service)
     ls_log_warn("collector: it keeps its data itself: %s", ls_error_text());
     service->options.elsewhere = false;
     ls_mutex_lock(&service->work.mutex);
-    service->figures.dropped++;
+    service->figures.dropped += service->told.split;
     service->makes = false;
     service->to_make++;
     ls_mutex_unlock(&service->work.mutex);
@@ -101,7 +101,7 @@ static int hand_over(struct collector_service *service)
     if (status != LS_OK) {
         (void)ls_error_at(LS_EIO, "data %s", name);
         ls_mutex_lock(&service->work.mutex);
-        service->figures.dropped++;
+        service->figures.dropped += service->told.split;
         ls_mutex_unlock(&service->work.mutex);
         return collector_fail_ask(service);
     }

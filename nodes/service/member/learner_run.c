@@ -183,7 +183,7 @@ static struct batch *take_batch(struct learner_service *service)
     if (batch == NULL || batch->trained)
         return batch;
     if (batch->status != LS_OK && !batch->forsaken) {
-        service->figures.failed_batches++;
+        service->work.figures.failed++;
         ls_log_warn("learner: a batch was not learned: %s", batch->text);
     }
     if (batch->request != NULL && batch->status == LS_ELOST)

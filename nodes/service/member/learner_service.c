@@ -238,10 +238,7 @@ void learner_service_figures(learner_service *service,
     ls_mutex_lock(&work->mutex);
     struct learner_figures figures = service->figures;
     learner_add_times(service, &figures);
-    figures.works = work->works;
-    figures.given_back = work->given_back;
-    figures.refused = work->refused;
-    figures.lost_masters = work->lost_masters;
+    figures.common = work->figures;
     ls_mutex_unlock(&work->mutex);
     *out = figures;
 }

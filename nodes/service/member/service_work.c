@@ -47,8 +47,8 @@ int service_work_answer(struct service_work *work, ls_request **request)
 
 void service_work_refuse(struct service_work *work, ls_request **request)
 {
-    work->refused++;
-    if (is_told((uint64_t)work->refused))
+    work->figures.refused++;
+    if (is_told((uint64_t)work->figures.refused))
         ls_log_warn("%s: %s from node %u was refused: %s", what(work),
                     ls_request_name(*request),
                     (unsigned)ls_request_from(*request), ls_error_text());
@@ -59,7 +59,7 @@ int service_work_malformed(struct service_work *work, const ls_request *request,
                            int status)
 {
     ls_mutex_lock(&work->mutex);
-    const bool told = is_told((uint64_t)++work->refused);
+    const bool told = is_told((uint64_t)++work->figures.refused);
     ls_mutex_unlock(&work->mutex);
     if (told)
         ls_log_warn("%s: a call from node %u was refused: %s", what(work),
@@ -286,7 +286,7 @@ bool service_work_start(struct service_work *work, ls_request **request,
     }
     if (work->held && !later) {
         ls_take(LS_TAKES_WORK_BUSY);
-        work->refused++;
+        work->figures.refused++;
         char text[LS_CALL_TEXT_MAX + 1];
         (void)snprintf(text, sizeof text,
                        "the %s holds work %s, attempt %" PRId64, what(work),
@@ -415,7 +415,7 @@ void service_work_give_back(struct service_work *work, const char *failure)
                        failure);
         work->failed_key = work->key;
         ls_take(LS_TAKES_WORK_GIVEN_BACK);
-        work->given_back++;
+        work->figures.given_back++;
         work->closing = true;
         ls_log_warn("%s: %s", what(work), work->failure);
         drop(work, work->failure);

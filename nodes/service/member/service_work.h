@@ -103,7 +103,8 @@ struct service_work {
     bool has_master, master_is_lost;
     int64_t master_lost_at;
     uint64_t news; /* calls of masters, and members that became ready */
-    int64_t works, given_back, refused, lost_masters;
+    uint64_t lost_masters;
+    struct service_figures figures;
 
     /* The task's thread. */
     const struct service_kind *at; /* of the work that it took last; NULL: of

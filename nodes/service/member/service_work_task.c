@@ -159,7 +159,7 @@ static bool take(void *self)
     work->ended = false;
     if (work->held && !work->closing && !work->used) {
         work->used = true;
-        work->works++;
+        work->figures.works++;
     }
     work->at = work->used ? work->kind : NULL;
     return work->used ||

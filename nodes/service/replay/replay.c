@@ -281,15 +281,13 @@ int replay_insert(struct replay *buffer, const struct sample *sample)
                         "replay buffer %s: a sample that was not "
                         "checked",
                         buffer->name);
-    if (!replay_may_insert(buffer)) {
-        buffer->stats.inserts_refused++;
+    if (!replay_may_insert(buffer))
         return ls_error(LS_EAGAIN,
                         "replay buffer %s: %llu inserts for %llu "
                         "samples given: wait for the learner",
                         buffer->name,
                         (unsigned long long)buffer->stats.inserted,
                         (unsigned long long)buffer->stats.sampled);
-    }
     struct replay_datum *datum;
     const int status = replay_data_use(&buffer->data, sample->data_id,
                                        (uint64_t)sample->size, &datum);
@@ -399,8 +397,7 @@ int replay_sample(struct replay *buffer, size_t n, struct drawn_sample *out)
                         "1 to %zu",
                         buffer->name, n, buffer->options.max_batch);
     const bool enough = has_enough(buffer, n);
-    if (!enough || !is_within_rate(buffer, n)) {
-        buffer->stats.batches_refused++;
+    if (!enough || !is_within_rate(buffer, n))
         return ls_error(LS_EAGAIN,
                         "replay buffer %s: no batch of %zu: %s "
                         "(it has %zu)",
@@ -408,14 +405,12 @@ int replay_sample(struct replay *buffer, size_t n, struct drawn_sample *out)
                         enough ? "too few were inserted since the last"
                                : "too few items are there",
                         size_of(buffer));
-    }
     if (buffer->options.mode == REPLAY_FIFO)
         choose_oldest(buffer, n);
     else
         choose_by_priority(buffer, n);
     for (size_t i = 0; i < n; i++)
         give(buffer, buffer->batch[i], &out[i]);
-    buffer->stats.batches++;
     return LS_OK;
 }
 
@@ -588,11 +583,6 @@ int replay_recall_item(struct replay *buffer, const struct replay_item *item,
         buffer->next_number = next;
     buffer->items[slot].n_sampled = item->n_sampled;
     return LS_OK;
-}
-
-void replay_recall_batch(struct replay *buffer)
-{
-    buffer->stats.batches++;
 }
 
 static bool is_item(const struct replay *buffer, int64_t slot, uint64_t number)

@@ -132,7 +132,6 @@ static int set(struct store_home *home, const struct job *job)
 {
     if (job->bytes == NULL) {
         store_table_drop(&home->table, job->put.name);
-        home->stats.drops++;
         return LS_OK;
     }
     const int status = store_table_set(&home->table, job->put.name, job->bytes,

@@ -98,13 +98,10 @@ void collector_service_destroy(collector_service **service);
 void collector_service_use(collector_service *service, ls_task *task);
 
 struct collector_figures {
-    int64_t given_back;                    /* because something failed */
+    struct service_figures common;
     int64_t trajectories, episodes, steps; /* of all works */
     int64_t samples;                       /* that calls have taken */
-    int64_t dropped; /* trajectories that nobody took as a whole */
-    int64_t refused; /* calls: of other works or attempts, or malformed */
-    int64_t failed_stores;
-    int64_t lost_masters;
+    int64_t dropped; /* samples that nobody took, or that could not be kept */
 };
 void collector_service_figures(collector_service *service,
                                struct collector_figures *out);

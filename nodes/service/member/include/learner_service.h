@@ -144,16 +144,11 @@ LS_MUST_USE int learner_service_hook(learner_service *service,
 /* Figures ---------------------------------------------------------------- */
 
 struct learner_figures {
-    int64_t works;      /* begun */
-    int64_t given_back; /* because something failed */
+    struct service_figures common;
     int64_t iterations; /* of all works */
     int64_t infos, commits;
-    int64_t policy_only;    /* works taken over with the policy alone, since
-                             * nothing of its training was there */
-    int64_t refused;        /* calls: of other works or attempts, malformed, or
-                             * not asked for */
-    int64_t failed_batches; /* whose data could not be got */
-    int64_t lost_masters;
+    int64_t policy_only;      /* works taken over with the policy alone, since
+                               * nothing of its training was there */
     int64_t wait_ns;          /* of the learner thread, for batches */
     int64_t load_ns;          /* of all loaders: data got, and read */
     int64_t train_ns;         /* learn(), its hooks, and the policy as bytes */

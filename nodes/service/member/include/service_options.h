@@ -27,4 +27,13 @@ struct service_options {
     enum service_sabotage sabotage;
 };
 
+/* What a service of a member counts, whatever its works are. */
+struct service_figures {
+    int64_t works;      /* begun */
+    int64_t given_back; /* because something failed */
+    int64_t failed;     /* calls: whose data or policy could not be had */
+    int64_t refused;    /* calls: of other works or attempts, malformed, or not
+                         * asked for */
+};
+
 #endif

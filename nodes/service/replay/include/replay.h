@@ -44,11 +44,9 @@ struct replay_figures {
     size_t lent;       /* given out and not released */
     uint64_t inserted; /* = size + the five evicted_ */
     uint64_t evicted_stale, evicted_overflow, evicted_used;
-    uint64_t evicted_bytes;   /* items, by max_bytes */
-    uint64_t evicted_lost;    /* by replay_lose() */
-    uint64_t inserts_refused; /* by the rate limiter */
-    uint64_t batches, sampled;
-    uint64_t batches_refused;          /* too few items, or the rate limiter */
+    uint64_t evicted_bytes; /* items, by max_bytes */
+    uint64_t evicted_lost;  /* by replay_lose() */
+    uint64_t sampled;
     uint64_t updates, updates_refused; /* of priorities */
     /* Of all samples given out; 0 before the first. */
     double staleness_mean;
@@ -145,8 +143,7 @@ void replay_recall_account(struct replay *buffer,
  * Errors: LS_EPROTO there can be no such item; LS_ENOMEM. */
 LS_MUST_USE int replay_recall_item(struct replay *buffer,
                                    const struct replay_item *item, bool is_new);
-/* A batch of n was drawn; and one item of it. */
-void replay_recall_batch(struct replay *buffer);
+/* It was drawn. */
 void replay_recall_drawn(struct replay *buffer, int64_t slot, uint64_t number);
 /* It had this priority from then on. */
 void replay_recall_priority(struct replay *buffer, int64_t slot,

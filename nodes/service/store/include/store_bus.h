@@ -36,8 +36,7 @@ LS_MUST_USE int store_bus_open(struct store **out,
 /* What a node keeps. */
 struct store_home_stats {
     size_t names;
-    uint64_t bytes; /* of all values */
-    uint64_t drops;
+    uint64_t bytes;     /* of all values */
     uint64_t refused;   /* puts: no room */
     uint64_t malformed; /* calls that break the format */
 };
