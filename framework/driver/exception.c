@@ -35,40 +35,16 @@ static void write_report(ls_writer *out, const struct ls_exception *what)
     ls_write_map_end(out);
 }
 
-static int print_line(ls_writer *value, char **line)
-{
-    ls_document *document = NULL;
-    const void *data;
-    size_t size;
-    int status = ls_writer_bytes(value, &data, &size);
-    if (status == LS_OK)
-        status = ls_document_read(&document, data, size, NULL);
-    if (status == LS_OK) {
-        const ls_value *const root = ls_document_root(document);
-        const size_t n = ls_value_print(root, NULL, 0) + 2;
-        *line = malloc(n);
-        if (*line != NULL) {
-            (void)ls_value_print(root, *line, n);
-            (*line)[n - 2] = '\n';
-            (*line)[n - 1] = '\0';
-        } else {
-            status = ls_error(LS_ENOMEM, "no memory for a report");
-        }
-    }
-    ls_document_destroy(&document);
-    return status;
-}
-
 static int replace(const char *path, const char *line)
 {
     char temporary[LS_PATH_MAX + LS_FILE_UNIQUE_MAX],
         unique[LS_FILE_UNIQUE_MAX], target[LS_PATH_MAX];
-    const struct ls_file_part part = {line, strlen(line)};
+    const struct ls_file_part parts[] = {{line, strlen(line)}, {"\n", 1}};
     if (ls_file_read_link(path, target) == LS_OK)
         return ls_error(LS_EEXIST, "it is a link, which is not replaced");
     ls_file_unique(unique);
     (void)snprintf(temporary, sizeof temporary, "%s.%s", path, unique);
-    return ls_file_replace(path, temporary, &part, 1, false);
+    return ls_file_replace(path, temporary, parts, 2, false);
 }
 
 static void write_down(struct driver_run *run, const struct ls_exception *what)
@@ -81,7 +57,7 @@ static void write_down(struct driver_run *run, const struct ls_exception *what)
     int status = ls_writer_create(&out);
     if (status == LS_OK) {
         write_report(out, what);
-        status = print_line(out, &line);
+        status = ls_writer_print(out, &line);
     }
     if (status == LS_OK)
         status = replace(path, line);

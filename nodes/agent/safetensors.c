@@ -105,7 +105,7 @@ static int make_header(const struct safetensors_tensor *tensors, size_t n,
         begin += size;
     }
     if (status == LS_OK)
-        status = json_line(writer, out);
+        status = ls_writer_print(writer, out);
     if (status == LS_EINVAL) /* a text that is none */
         status = ls_error_at(LS_EHANDLER, "the names of the tensors");
     ls_writer_destroy(&writer);

@@ -9,42 +9,10 @@
 
 #include "output.h"
 
-static int print_document(const ls_document *document, char **out)
-{
-    const ls_value *root = ls_document_root(document);
-    const size_t size = ls_value_print(root, NULL, 0) + 1;
-    char *text = malloc(size);
-    if (text == NULL)
-        return ls_error(LS_ENOMEM, "printing JSON");
-    (void)ls_value_print(root, text, size);
-    *out = text;
-    return LS_OK;
-}
-
-/* Of what this program has written itself. An answer that was as deep and as
- * large as it may be is in a map here. */
-static const struct ls_codec_limits any = {
-    .max_bytes = SIZE_MAX, .max_depth = 32, .max_objects = UINT32_MAX};
-
-int json_line(ls_writer *value, char **out)
-{
-    const void *data;
-    size_t size;
-    int status = ls_writer_bytes(value, &data, &size);
-    if (status != LS_OK)
-        return status;
-    ls_document *document = NULL;
-    status = ls_document_read(&document, data, size, &any);
-    if (status == LS_OK)
-        status = print_document(document, out);
-    ls_document_destroy(&document);
-    return status;
-}
-
 int json_print_line(ls_writer *value)
 {
     char *text;
-    const int status = json_line(value, &text);
+    const int status = ls_writer_print(value, &text);
     if (status != LS_OK)
         return status;
     printf("%s\n", text);

@@ -75,7 +75,7 @@ static int replace(const char *path, ls_writer *value)
 {
     char temporary[LS_PATH_MAX + 8];
     char *line = NULL;
-    const int status = json_line(value, &line);
+    const int status = ls_writer_print(value, &line);
     if (status != LS_OK)
         return status;
     (void)snprintf(temporary, sizeof temporary, "%s.part", path);

@@ -516,6 +516,21 @@ TEST_WITH(a_value_prints_as_json, setup_writer, teardown_writer)
     ls_document_destroy(&document);
 }
 
+TEST_WITH(what_was_written_prints_as_a_line_however_deep, setup_writer,
+          teardown_writer)
+{
+    ls_writer *const writer = *state;
+    char *line = NULL;
+    for (int i = 0; i < 31; i++)
+        ls_write_array(writer, 1);
+    assert_fails(ls_writer_print(writer, &line), LS_ESTATE);
+    assert_null(line);
+    ls_write_array(writer, 0);
+    assert_ok(ls_writer_print(writer, &line));
+    assert_int_equal(strlen(line), 64);
+    free(line);
+}
+
 TEST(destroying_nothing_is_fine)
 {
     ls_writer *writer = NULL;

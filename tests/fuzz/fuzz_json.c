@@ -58,7 +58,7 @@ static void argument(const uint8_t *data, size_t size)
 static void line(ls_writer *writer)
 {
     char *printed = NULL;
-    must(json_line(writer, &printed) == LS_OK);
+    must(ls_writer_print(writer, &printed) == LS_OK);
     must(strchr(printed, '\n') == NULL);
     ls_writer *again = read_text(printed);
     must(again != NULL);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codec_depth.h"
 #include "utf8.h"
 
 struct sink {
@@ -19,7 +20,8 @@ struct sink {
 
 static void put(struct sink *sink, const char *piece, size_t size)
 {
-    if (sink->used == sink->wanted && size <= sink->room - sink->used) {
+    if (sink->text != NULL && sink->used == sink->wanted &&
+        size <= sink->room - sink->used) {
         memcpy(sink->text + sink->used, piece, size);
         sink->used += size;
     }
@@ -163,4 +165,34 @@ size_t ls_value_print(const ls_value *value, char *text, size_t size)
     if (size > 0)
         text[sink.used] = '\0';
     return sink.wanted;
+}
+
+static int print(const ls_value *value, char **out)
+{
+    const size_t size = ls_value_print(value, NULL, 0) + 1;
+    char *text = malloc(size);
+    if (text == NULL)
+        return ls_error(LS_ENOMEM, "printing JSON");
+    (void)ls_value_print(value, text, size);
+    *out = text;
+    return LS_OK;
+}
+
+int ls_writer_print(ls_writer *writer, char **out)
+{
+    /* This program has written it: a writer has no other bounds. */
+    static const struct ls_codec_limits any = {.max_bytes = SIZE_MAX,
+                                               .max_depth = LS_CODEC_DEPTH_MAX,
+                                               .max_objects = UINT32_MAX};
+    const void *data;
+    size_t size;
+    int status = ls_writer_bytes(writer, &data, &size);
+    if (status != LS_OK)
+        return status;
+    ls_document *document = NULL;
+    status = ls_document_read(&document, data, size, &any);
+    if (status == LS_OK)
+        status = print(ls_document_root(document), out);
+    ls_document_destroy(&document);
+    return status;
 }

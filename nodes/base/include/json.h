@@ -7,10 +7,8 @@
 
 /* Print the one value that was written on stdout, as one whole line, and flush
  * it. Whether it got there output_flush() knows.
- * Errors: those of ls_writer_bytes(); LS_ENOMEM. */
+ * Errors: those of ls_writer_print(). */
 LS_MUST_USE int json_print_line(ls_writer *value);
-/* That line, without its end. out: own: free() it. Errors: the same. */
-LS_MUST_USE int json_line(ls_writer *value, char **out);
 
 /* Read a map in JSON; what YAML has beyond it is taken as well.
  * out:    that one value is written.

@@ -66,6 +66,9 @@ LS_API void ls_write_rng(ls_writer *writer, const struct ls_rng *rng);
  *         over 4 GiB). */
 LS_MUST_USE LS_API int ls_writer_bytes(ls_writer *writer, const void **data,
                                        size_t *size);
+/* The same as a line of JSON, without its end: ls_value_print().
+ * out: own: free() it. Errors: the same; LS_ENOMEM. */
+LS_MUST_USE LS_API int ls_writer_print(ls_writer *writer, char **out);
 
 struct ls_codec_limits {
     size_t max_bytes;
