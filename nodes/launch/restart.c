@@ -33,14 +33,26 @@ unsigned restart_spent(const struct restarts *restarts,
     return n;
 }
 
+/* LS_EEXIST and LS_EMISMATCH are told by others, who may see the life before.
+ */
+static bool could_not_begin(const struct node_end *end)
+{
+    return end->reported
+               ? end->status == LS_ECONFIG || end->status == LS_ENOENT ||
+                     end->status == LS_EPROTO
+               : end->exit_code == ls_status_exit_code(LS_ECONFIG) ||
+                     end->exit_code == ls_status_exit_code(LS_EINVAL);
+}
+
 enum restart_verdict restart_decide(struct restarts *restarts,
-                                    const struct plan_node *node, int64_t now,
+                                    const struct plan_node *node,
+                                    const struct node_end *end, int64_t now,
                                     int *wait_ms)
 {
     const bool worked = restarts->working_at != 0;
     if (node->on_loss == PLAN_GO_ON)
         return worked ? RESTART_LET_GO : RESTART_FAIL;
-    if (node->on_loss == PLAN_FAIL ||
+    if (node->on_loss == PLAN_FAIL || (!worked && could_not_begin(end)) ||
         restart_spent(restarts, node, now) >= node->max_restarts)
         return RESTART_FAIL;
     if (worked && now - restarts->working_at >= RESTART_GOOD_WORK_NS)

@@ -6,6 +6,7 @@
 #define LOCKSTEP_RESTART_H
 
 #include "plan.h"
+#include "root_cause.h"
 
 /* A node that has worked for so long has got over what ailed it. */
 #define RESTART_GOOD_WORK_NS (INT64_C(60) * 1000 * 1000 * 1000)
@@ -34,10 +35,14 @@ unsigned restart_spent(const struct restarts *restarts,
 
 /* The node has failed. A run can go on without a node only once it was in the
  * world: until then the others wait for it. A node that has spent all of its
- * restarts gets no other.
- * wait_ms: how long to wait, with RESTART_AGAIN, which is then counted. */
+ * restarts gets no other, nor does one that could not begin since its
+ * configuration is wrong, or what that names is missing or damaged: its next
+ * life would find the same.
+ * end:     of this life. wait_ms: how long to wait, with RESTART_AGAIN, which
+ * is then counted. */
 enum restart_verdict restart_decide(struct restarts *restarts,
-                                    const struct plan_node *node, int64_t now,
+                                    const struct plan_node *node,
+                                    const struct node_end *end, int64_t now,
                                     int *wait_ms);
 
 #endif

@@ -383,7 +383,8 @@ static void decide(supervisor *sup, size_t index)
         schedule(sup, index, 0, "it is started again at another address");
         return;
     }
-    switch (restart_decide(&node->restarts, planned, now, &wait_ms)) {
+    switch (
+        restart_decide(&node->restarts, planned, &node->end, now, &wait_ms)) {
     case RESTART_AGAIN:
         print_window(planned, window, sizeof window);
         (void)snprintf(what, sizeof what, "restart %u of %u%s in %d ms",
@@ -399,7 +400,9 @@ static void decide(supervisor *sup, size_t index)
         break;
     case RESTART_FAIL:
         node->final = true;
-        node->spent = planned->on_loss == PLAN_RESTART;
+        node->spent = planned->on_loss == PLAN_RESTART &&
+                      restart_spent(&node->restarts, planned, now) >=
+                          planned->max_restarts;
         break;
     }
 }

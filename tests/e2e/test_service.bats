@@ -65,7 +65,7 @@ busy_learner() {
     [ -s out/job/latest/policy.msgpack ]
 }
 
-@test "a run whose policies are gone is not resumed, and its weights stay" {
+@test "a run whose policies are gone or damaged is not resumed, and its weights stay" {
     begin
     learns
     kill -INT "${pid_of[run]}"
@@ -77,6 +77,18 @@ busy_learner() {
     [ "$status" -eq 78 ]
     says "out/job/1/policy has no policy_1, of which out/job/1/journal says that "
     says "put it back, or begin anew with --fresh"
+    [[ $output != *"restart"* ]]
+    cmp before out/job/1/policy.msgpack
+    rm -rf out/job/1/policy
+    cp -r gone out/job/1/policy
+    for file in out/job/1/policy/*; do
+        printf X | dd of="$file" bs=1 seek=50 conv=notrunc status=none
+    done
+    run "$LOCKSTEP" run job.yaml --timeout 100
+    [ "$status" -eq 1 ]
+    says " failed: out/job/1/policy/policy_1"
+    says " is damaged "
+    [[ $output != *"restart"* ]]
     cmp before out/job/1/policy.msgpack
     rm -rf out/job/1/policy
     mv gone out/job/1/policy

@@ -4,13 +4,17 @@
 #include "lockstep/runtime.h"
 #include "test.h"
 
+#include <signal.h>
+
 static const struct plan_node restart = {
     .on_loss = PLAN_RESTART, .max_restarts = 12, .backoff_ms = 100};
+
+static const struct node_end killed = {.over = true, .signal = SIGKILL};
 
 static int wait_ms(struct restarts *restarts, int64_t now)
 {
     int ms = -1;
-    assert_int_equal(restart_decide(restarts, &restart, now, &ms),
+    assert_int_equal(restart_decide(restarts, &restart, &killed, now, &ms),
                      RESTART_AGAIN);
     return ms;
 }
@@ -46,11 +50,13 @@ TEST(after_max_restarts_the_run_fails)
         restart_note_working(&restarts, 1);
         (void)wait_ms(&restarts, 2 * RESTART_GOOD_WORK_NS);
     }
-    assert_int_equal(restart_decide(&restarts, &restart, 0, &ms), RESTART_FAIL);
+    assert_int_equal(restart_decide(&restarts, &restart, &killed, 0, &ms),
+                     RESTART_FAIL);
     assert_int_equal(restarts.n, restart.max_restarts);
     const struct plan_node none = {.on_loss = PLAN_RESTART, .backoff_ms = 100};
     struct restarts first = {.n = 0};
-    assert_int_equal(restart_decide(&first, &none, 0, &ms), RESTART_FAIL);
+    assert_int_equal(restart_decide(&first, &none, &killed, 0, &ms),
+                     RESTART_FAIL);
 }
 
 static const struct plan_node three_a_second = {.on_loss = PLAN_RESTART,
@@ -61,7 +67,7 @@ static const struct plan_node three_a_second = {.on_loss = PLAN_RESTART,
 static enum restart_verdict within(struct restarts *restarts, int64_t now)
 {
     int ms;
-    return restart_decide(restarts, &three_a_second, now, &ms);
+    return restart_decide(restarts, &three_a_second, &killed, now, &ms);
 }
 
 TEST(within_a_window_there_are_at_most_max_restarts)
@@ -99,9 +105,11 @@ TEST(a_run_goes_on_only_without_one_that_was_in_its_world)
     const struct plan_node go_on = {.on_loss = PLAN_GO_ON};
     struct restarts restarts = {.n = 0};
     int ms;
-    assert_int_equal(restart_decide(&restarts, &go_on, 9, &ms), RESTART_FAIL);
+    assert_int_equal(restart_decide(&restarts, &go_on, &killed, 9, &ms),
+                     RESTART_FAIL);
     restart_note_working(&restarts, 7);
-    assert_int_equal(restart_decide(&restarts, &go_on, 9, &ms), RESTART_LET_GO);
+    assert_int_equal(restart_decide(&restarts, &go_on, &killed, 9, &ms),
+                     RESTART_LET_GO);
     assert_int_equal(restarts.n, 0);
 }
 
@@ -111,5 +119,41 @@ TEST(without_a_policy_the_run_fails)
     struct restarts restarts = {.n = 0};
     int ms;
     restart_note_working(&restarts, 7);
-    assert_int_equal(restart_decide(&restarts, &node, 9, &ms), RESTART_FAIL);
+    assert_int_equal(restart_decide(&restarts, &node, &killed, 9, &ms),
+                     RESTART_FAIL);
+}
+
+static enum restart_verdict verdict_on(struct node_end end, bool worked)
+{
+    struct restarts restarts = {.n = 0};
+    int ms;
+    end.over = true;
+    if (worked)
+        restart_note_working(&restarts, 1);
+    return restart_decide(&restarts, &restart, &end, 9, &ms);
+}
+
+TEST(who_could_not_begin_is_not_started_again)
+{
+    static const struct node_end hopeless[] = {
+        {.reported = true, .status = LS_ECONFIG, .exit_code = 78},
+        {.reported = true, .status = LS_ENOENT, .exit_code = 78},
+        {.reported = true, .status = LS_EPROTO, .exit_code = 1},
+        {.exit_code = 78},
+        {.exit_code = 2},
+    };
+    static const struct node_end others[] = {
+        {.reported = true, .status = LS_EEXIST, .exit_code = 78},
+        {.reported = true, .status = LS_EMISMATCH, .exit_code = 78},
+        {.reported = true, .status = LS_EADDRINUSE, .exit_code = 75},
+        {.exit_code = 1},
+        {.signal = SIGSEGV},
+    };
+    for (size_t i = 0; i < sizeof hopeless / sizeof hopeless[0]; i++) {
+        assert_int_equal(verdict_on(hopeless[i], false), RESTART_FAIL);
+        /* It did begin: a call or a plugin may say so. */
+        assert_int_equal(verdict_on(hopeless[i], true), RESTART_AGAIN);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_int_equal(verdict_on(others[i], false), RESTART_AGAIN);
 }

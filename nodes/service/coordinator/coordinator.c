@@ -278,7 +278,8 @@ static bool is_whole(void *owner, const struct sample *sample)
     return status == LS_OK;
 }
 
-/* Else the learner would begin anew, and replace what was learned. */
+/* Else the learner would begin anew, and replace what was learned. It is read
+ * as a whole, since one that is damaged is no better. */
 static int check_policy(coordinator *self)
 {
     int64_t iterations;
