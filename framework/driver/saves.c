@@ -504,14 +504,13 @@ static int newest_of(ls_checkpoints *checkpoints,
                : status;
 }
 
-/* The save replaces what is there, damaged or not: that must not be something
- * else. */
+/* The save replaces what is there: that must not be something else. */
 static int check_is_model(ls_checkpoints *checkpoints, const char *folder,
                           int64_t number)
 {
     struct ls_checkpoint_manifest manifest = {.epoch = 0};
     int status = ls_checkpoints_manifest(checkpoints, number, &manifest);
-    if (status == LS_EPROTO) /* nobody can load it */
+    if (status == LS_EPROTO) /* nobody can load it, and it stays */
         return LS_OK;
     if (status == LS_OK &&
         ls_checkpoint_manifest_entry(&manifest, MODEL) == NULL)

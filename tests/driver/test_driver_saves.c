@@ -1,6 +1,7 @@
 /* Checkpoints of all ranks, and weights alone. */
 #include <dirent.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include "driver_inside.h"
 #include "line.h"
@@ -634,8 +635,15 @@ WITH_FOLDER(weights_are_saved_by_one_rank_and_loaded_by_all)
     assert_int_equal(n, 2);
 }
 
-/* Also if its manifest is: whoever saves has no use for it. */
-WITH_FOLDER(weights_that_are_damaged_are_replaced)
+static bool is_there(const struct scratch *scratch, const char *name)
+{
+    char path[sizeof scratch->folder + 32];
+    (void)snprintf(path, sizeof path, "%s/%s", scratch->folder, name);
+    return access(path, F_OK) == 0;
+}
+
+/* Also if its manifest is, which then stays: what it was is for people. */
+WITH_FOLDER(weights_that_are_damaged_are_saved_anew)
 {
     static const char *const damaged[] = {"model.000000", "manifest.000001"};
     struct job saved = job_of(*state, 5), loaded = job_of(*state, 0);
@@ -647,6 +655,9 @@ WITH_FOLDER(weights_that_are_damaged_are_replaced)
         assert_ok(run_threads(2, load_model, &loaded));
         assert_int_equal(loaded.hashes[1], saved.hashes[0]);
     }
+    assert_false(is_there(*state, "model.000000"));
+    assert_true(is_there(*state, "manifest.000001"));
+    assert_true(is_there(*state, "model.000001"));
 }
 
 WITH_FOLDER(weights_come_from_a_checkpoint_too_but_do_not_replace_it)

@@ -263,8 +263,9 @@ LS_MUST_USE LS_API int ls_driver_load(ls_driver *driver, int64_t number,
 /* The weights alone, with blobs of ls_driver_blobs() that are named "model.…",
  * in a folder of their own, as a checkpoint with the entry "model"
  * (docs/checkpoints.md): rank 0 writes, and reads and sends them to the
- * others. Each save replaces the one before, damaged or not. A load also takes
- * the weights of a checkpoint of ls_driver_save().
+ * others. Each save replaces the one before, but for one whose manifest is
+ * damaged: that stays for people, as in any folder of checkpoints. A load also
+ * takes the weights of a checkpoint of ls_driver_save().
  * Errors: as above; save: LS_EMISMATCH the folder has other checkpoints; load:
  *         LS_ENOENT there are none. */
 LS_MUST_USE LS_API int ls_driver_save_model(ls_driver *driver,
