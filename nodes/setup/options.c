@@ -880,15 +880,15 @@ static int check_complete(const struct options *options)
 static bool is_same_file(const char *a, const char *b)
 {
     char *const real_a = realpath(a, NULL), *const real_b = realpath(b, NULL);
-    const bool same =
-        real_a != NULL && real_b != NULL && strcmp(real_a, real_b) == 0;
+    const bool same = strcmp(a, b) == 0 || (real_a != NULL && real_b != NULL &&
+                                            strcmp(real_a, real_b) == 0);
     free(real_a);
     free(real_b);
     return same;
 }
 
-/* One slip of completion would have what is read replaced by what is written.
- */
+/* One slip of completion would have what is read, or was written just before,
+ * replaced by what is written. */
 static int check_outputs(const struct options *options)
 {
     const char *const read[] = {options->config, options->faults};
@@ -908,6 +908,15 @@ static int check_outputs(const struct options *options)
                                 "%s %s would replace what is read: name "
                                 "another file",
                                 written[k].option, written[k].path);
+    for (size_t k = 1; k < sizeof written / sizeof written[0]; k++)
+        for (size_t i = 0; i < k; i++)
+            if (written[i].path != NULL && written[k].path != NULL &&
+                is_same_file(written[i].path, written[k].path))
+                return ls_error(LS_EINVAL,
+                                "%s and %s would both be written to %s: name "
+                                "two files",
+                                written[i].option, written[k].option,
+                                written[k].path);
     return LS_OK;
 }
 

@@ -595,3 +595,15 @@ TEST(what_is_read_is_not_named_as_what_is_written)
     (void)unlink(file);
     (void)close(fd);
 }
+
+TEST(two_results_are_not_written_to_one_file)
+{
+    struct line line;
+    struct options options;
+    cut(&line, "lockstep sim a.yaml --event-log new --minimize new");
+    assert_fails(options_parse(&options, line.argc, line.argv), LS_EINVAL);
+    assert_error_has("--event-log and --minimize would both be written to new");
+    cut(&line, "lockstep trace out --metrics new --out new");
+    assert_fails(options_parse(&options, line.argc, line.argv), LS_EINVAL);
+    assert_error_has("--metrics and --out would both be written to new");
+}
