@@ -178,6 +178,46 @@ TEST(who_waits_for_long_copies_has_longer_yields_and_gives_up_for_fewer_waits)
     assert_int_equal(sleeps_at_once(&p), PATIENCE_SULK_MAX_LONG);
 }
 
+/* A wait with a dear yield that finds at last what it waits for. */
+static void bear_a_dear_yield(struct patience *p)
+{
+    yield_ns = p->dear_ns + 1;
+    assert_true(look(p, 3));
+    assert_int_equal(yields, 2);
+}
+
+TEST(
+    many_that_share_a_core_give_up_when_yields_are_dear_in_one_wait_after_the_other)
+{
+    struct patience p;
+    now = 1;
+    patience_begin_long(&p, &runtime, 9, 2);
+    for (int i = 0; i < 3; i++) {
+        bear_a_dear_yield(&p);
+        bear_a_dear_yield(&p);
+        go_well(&p, 1);
+    }
+    bear_a_dear_yield(&p);
+    bear_a_dear_yield(&p);
+    have_a_dear_yield(&p);
+    assert_int_equal(sleeps_at_once(&p), PATIENCE_SULK_FIRST);
+}
+
+TEST(and_if_the_first_wait_after_that_has_one_too_at_once)
+{
+    struct patience p;
+    now = 1;
+    patience_begin_long(&p, &runtime, 9, 2);
+    bear_a_dear_yield(&p);
+    bear_a_dear_yield(&p);
+    have_a_dear_yield(&p);
+    yield_ns = LS_NS_PER_US;
+    for (unsigned i = 0; i < PATIENCE_SULK_FIRST; i++)
+        assert_false(look(&p, 0));
+    have_a_dear_yield(&p);
+    assert_int_equal(sleeps_at_once(&p), 4 * PATIENCE_SULK_FIRST);
+}
+
 TEST(when_waits_have_gone_well_for_long_it_is_the_first_again)
 {
     struct patience p = of_five();

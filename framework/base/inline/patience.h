@@ -23,6 +23,8 @@ enum {
     PATIENCE_SULK_MAX = 1 << 16,
     PATIENCE_SULK_MAX_LONG = 1 << 9, /* of longer waits: about as much time */
     PATIENCE_GOOD_WAITS = 256,
+    PATIENCE_FEW = 4,
+    PATIENCE_BEARS_AMONG_MANY = 3,
 };
 /* A yield is, for each of those who take part that share the core: they copy
  * meanwhile, and take a turn each before it comes back. At most, and where they
@@ -38,6 +40,8 @@ struct patience {
     unsigned first;         /* sulk, when all has gone well for long */
     unsigned most;          /* sulk */
     unsigned penalty, good; /* the next sulk; waits since the last */
+    unsigned bears, borne;  /* waits in turn with a dear yield, before it gives
+                             * up; and so far */
 };
 
 /* n: who take part; cores: that they share. */
@@ -54,7 +58,8 @@ static inline void patience_begin(struct patience *p, ls_runtime *runtime,
                            .yields = touched ? 2 : PATIENCE_YIELDS,
                            .first = PATIENCE_SULK_FIRST,
                            .most = PATIENCE_SULK_MAX,
-                           .penalty = PATIENCE_SULK_FIRST};
+                           .penalty = PATIENCE_SULK_FIRST,
+                           .bears = 1};
 }
 
 /* Of who only looks whether more follows what it has read. In simulations
@@ -67,16 +72,21 @@ static inline void patience_begin_for_more(struct patience *p,
         .yields = ls_memory_touched(runtime) ? 0 : PATIENCE_YIELDS_FOR_MORE,
         .first = PATIENCE_SULK_FIRST_FOR_MORE,
         .most = PATIENCE_SULK_MAX,
-        .penalty = PATIENCE_SULK_FIRST_FOR_MORE};
+        .penalty = PATIENCE_SULK_FIRST_FOR_MORE,
+        .bears = 1};
 }
 
-/* Of who waits for others that copy what is long. */
+/* Of who waits for others that copy what is long. Many that share a core keep
+ * it for as long as a stranger does, now and then; a stranger does so in one
+ * wait after the other. */
 static inline void patience_begin_long(struct patience *p, ls_runtime *runtime,
                                        unsigned n, double cores)
 {
     patience_begin(p, runtime, n, cores);
     p->dear_ns = PATIENCE_YIELD_DEAR_MAX_NS;
     p->most = PATIENCE_SULK_MAX_LONG;
+    if (n > PATIENCE_FEW * cores)
+        p->bears = PATIENCE_BEARS_AMONG_MANY;
 }
 
 static inline void patience_pause(void)
@@ -89,15 +99,21 @@ static inline void patience_pause(void)
 }
 
 /* Give the core to others, and see what that costs. Returns whether to go on
- * like this. since: when it was had again; 0: not given away yet. */
+ * like this.
+ * since: when it was had again; 0: not given away yet. dear: whether this wait
+ * has had a dear yield: one counts. */
 static inline bool patience_yield(struct patience *p, ls_runtime *runtime,
-                                  int64_t *since)
+                                  int64_t *since, bool *dear)
 {
     const int64_t before = *since != 0 ? *since : ls_now(runtime);
     ls_yield_core(runtime);
     *since = ls_now(runtime);
-    if (*since - before <= p->dear_ns)
+    if (*dear || *since - before <= p->dear_ns)
         return true;
+    *dear = true;
+    if (++p->borne < p->bears)
+        return true;
+    p->borne = p->bears - 1; /* who keeps the core may still be there then */
     p->sulk = p->penalty;
     p->good = 0;
     p->penalty = p->penalty < p->most / 4 ? 4 * p->penalty : p->most;
@@ -109,6 +125,7 @@ static inline bool patience_look(struct patience *p, ls_runtime *runtime,
                                  bool (*has_come)(void *self), void *self)
 {
     int64_t since = 0;
+    bool dear = false;
     if (p->sulk > 0) {
         p->sulk--;
         return has_come(self);
@@ -118,7 +135,7 @@ static inline bool patience_look(struct patience *p, ls_runtime *runtime,
             return true;
         if (i % PATIENCE_SPINS_PER_YIELD != 0)
             patience_pause();
-        else if (!patience_yield(p, runtime, &since))
+        else if (!patience_yield(p, runtime, &since, &dear))
             return false;
         since = 0;
     }
@@ -128,9 +145,11 @@ static inline bool patience_look(struct patience *p, ls_runtime *runtime,
                 p->good = 0;
                 p->penalty = p->first;
             }
+            if (!dear)
+                p->borne = 0;
             return true;
         }
-        if (!patience_yield(p, runtime, &since))
+        if (!patience_yield(p, runtime, &since, &dear))
             return false;
     }
     return false;
