@@ -218,10 +218,13 @@ TEST(and_if_the_first_wait_after_that_has_one_too_at_once)
     assert_int_equal(sleeps_at_once(&p), 4 * PATIENCE_SULK_FIRST);
 }
 
-TEST(when_waits_have_gone_well_for_long_it_is_the_first_again)
+/* n take part, on two cores. */
+static void check_good_waits(unsigned n)
 {
-    struct patience p = of_five();
+    struct patience p;
     unsigned penalty = PATIENCE_SULK_FIRST;
+    now = 1;
+    patience_begin(&p, &runtime, n, 2);
     for (int i = 0; i < 3; i++) {
         have_a_dear_yield(&p);
         assert_int_equal(sleeps_at_once(&p), penalty);
@@ -233,6 +236,16 @@ TEST(when_waits_have_gone_well_for_long_it_is_the_first_again)
     go_well(&p, PATIENCE_GOOD_WAITS + 1);
     have_a_dear_yield(&p);
     assert_int_equal(sleeps_at_once(&p), PATIENCE_SULK_FIRST);
+}
+
+TEST(when_waits_have_gone_well_for_long_it_is_the_first_again)
+{
+    check_good_waits(5);
+}
+
+TEST(and_so_it_is_where_each_has_a_core)
+{
+    check_good_waits(2);
 }
 
 TEST(who_looks_for_more_does_so_briefly_and_gives_up_for_longer)

@@ -120,6 +120,17 @@ static inline bool patience_yield(struct patience *p, ls_runtime *runtime,
     return false;
 }
 
+/* What was waited for has come before this one slept. */
+static inline void patience_went_well(struct patience *p, bool dear)
+{
+    if (!dear)
+        p->borne = 0;
+    if (++p->good > PATIENCE_GOOD_WAITS) {
+        p->good = 0;
+        p->penalty = p->first;
+    }
+}
+
 /* Look for a while. Returns whether what is waited for has come. */
 static inline bool patience_look(struct patience *p, ls_runtime *runtime,
                                  bool (*has_come)(void *self), void *self)
@@ -131,8 +142,10 @@ static inline bool patience_look(struct patience *p, ls_runtime *runtime,
         return has_come(self);
     }
     for (unsigned i = 1; i <= p->spins; i++) {
-        if (has_come(self))
+        if (has_come(self)) {
+            patience_went_well(p, dear);
             return true;
+        }
         if (i % PATIENCE_SPINS_PER_YIELD != 0)
             patience_pause();
         else if (!patience_yield(p, runtime, &since, &dear))
@@ -141,12 +154,7 @@ static inline bool patience_look(struct patience *p, ls_runtime *runtime,
     }
     for (unsigned i = 0; i < p->yields; i++) {
         if (has_come(self)) {
-            if (++p->good > PATIENCE_GOOD_WAITS) {
-                p->good = 0;
-                p->penalty = p->first;
-            }
-            if (!dear)
-                p->borne = 0;
+            patience_went_well(p, dear);
             return true;
         }
         if (!patience_yield(p, runtime, &since, &dear))
