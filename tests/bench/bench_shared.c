@@ -143,14 +143,15 @@ static bool is_measured(int side, int kind, int n_sides)
                                k->bytes == GROUP_BENCH_BYTES_MAX));
 }
 
-/* Rounds take 10 ms and more: neither what it takes to wake all for one is to
- * count, nor on which core each of them happens to wake. */
+/* Rounds take 150 ms and more: on which cores the members happen to wake, five
+ * on one and three on the other, is evened out within some tens of them. */
 static int times_of(int kind, unsigned n)
 {
     const struct group_bench_kind *k = &group_bench_kinds[kind];
     const unsigned fewer = GROUP_RANKS_MAX / n;
-    return 5 * k->times *
-           (k->bytes == GROUP_BENCH_BYTES_MAX ? 1 : (int)(fewer * fewer));
+    return k->bytes == GROUP_BENCH_BYTES_MAX
+               ? 15 * k->times
+               : 75 * k->times * (int)(fewer * fewer);
 }
 
 static void compare(struct group_world *world, int kind, int times, int n_sides,
