@@ -178,6 +178,15 @@ TEST(who_waits_for_long_copies_has_longer_yields_and_gives_up_for_fewer_waits)
     assert_int_equal(sleeps_at_once(&p), PATIENCE_SULK_MAX_LONG);
 }
 
+/* Nine wait for long copies of each other, on two cores. */
+static struct patience of_nine_for_long(void)
+{
+    struct patience p;
+    now = 1;
+    patience_begin_long(&p, &runtime, 9, 2);
+    return p;
+}
+
 /* A wait with a dear yield that finds at last what it waits for. */
 static void bear_a_dear_yield(struct patience *p)
 {
@@ -189,9 +198,7 @@ static void bear_a_dear_yield(struct patience *p)
 TEST(
     many_that_share_a_core_give_up_when_yields_are_dear_in_one_wait_after_the_other)
 {
-    struct patience p;
-    now = 1;
-    patience_begin_long(&p, &runtime, 9, 2);
+    struct patience p = of_nine_for_long();
     for (int i = 0; i < 3; i++) {
         bear_a_dear_yield(&p);
         bear_a_dear_yield(&p);
@@ -205,9 +212,7 @@ TEST(
 
 TEST(and_if_the_first_wait_after_that_has_one_too_at_once)
 {
-    struct patience p;
-    now = 1;
-    patience_begin_long(&p, &runtime, 9, 2);
+    struct patience p = of_nine_for_long();
     bear_a_dear_yield(&p);
     bear_a_dear_yield(&p);
     have_a_dear_yield(&p);

@@ -41,25 +41,31 @@ static void start(void *self)
                        ls_error_text());
 }
 
-/* Node 4 comes to node 3; what lies in its folder is its own to write. here:
- * set to why node 3 refuses it, if it does. */
+/* Node 4 comes to a node, and both end. here: set to why it is refused there,
+ * if it is. */
+static void meet(ls_node **node, struct coming *other, struct ls_refusal *here)
+{
+    ls_thread *thread = NULL;
+    assert_ok(ls_node_start(*node));
+    assert_ok(
+        ls_thread_spawn(ls_runtime_threads(), &thread, "start", start, other));
+    assert_ok(ls_thread_join(&thread, LS_FOREVER));
+    if (other->status != LS_OK)
+        (void)ls_node_refusals(*node, here, 1);
+    assert_ok(ls_node_destroy(&other->node));
+    assert_ok(ls_node_destroy(node));
+}
+
+/* Node 4 comes to node 3; what lies in its folder is its own to write. */
 static void comes(const struct scratch *scratch, const char *folder,
                   const char *role, const char *labels, struct coming *other,
                   struct ls_refusal *here)
 {
     ls_security *own = open_keys(scratch), *theirs = NULL;
-    ls_thread *thread = NULL;
     assert_ok(ls_security_curve(&theirs, in(scratch, folder).text, OTHER));
     ls_node *node = created(scratch, OWN, own, "", "");
     other->node = created(scratch, OTHER, theirs, role, labels);
-    assert_ok(ls_node_start(node));
-    assert_ok(
-        ls_thread_spawn(ls_runtime_threads(), &thread, "start", start, other));
-    assert_ok(ls_thread_join(&thread, LS_FOREVER));
-    if (other->status != LS_OK)
-        (void)ls_node_refusals(node, here, 1);
-    assert_ok(ls_node_destroy(&other->node));
-    assert_ok(ls_node_destroy(&node));
+    meet(&node, other, here);
     ls_security_destroy(&theirs);
     ls_security_destroy(&own);
 }
@@ -193,7 +199,6 @@ static int comes_as(const char *role, struct coming *other,
 {
     const char *const own = "inproc://role-own";
     struct ls_node_options options;
-    ls_thread *thread = NULL;
     ls_node *node;
     ls_node_options_init(&options);
     options.topology = LS_TOPOLOGY_ALONE;
@@ -211,14 +216,7 @@ static int comes_as(const char *role, struct coming *other,
     options.world_size = 2;
     options.role = role;
     assert_ok(ls_node_create(&other->node, &options));
-    assert_ok(ls_node_start(node));
-    assert_ok(
-        ls_thread_spawn(ls_runtime_threads(), &thread, "start", start, other));
-    assert_ok(ls_thread_join(&thread, LS_FOREVER));
-    if (other->status != LS_OK)
-        (void)ls_node_refusals(node, here, 1);
-    assert_ok(ls_node_destroy(&other->node));
-    assert_ok(ls_node_destroy(&node));
+    meet(&node, other, here);
     return other->status;
 }
 
