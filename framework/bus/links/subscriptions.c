@@ -66,8 +66,9 @@ static bool unsuited(ls_node *node, const struct speaker *by,
 static bool is_genuine(ls_node *node, const struct speaker *by,
                        const struct wire_presence *p)
 {
-    const bool secure = node->security != NULL;
-    if (secure && p->relayed && !is_signed(node, p)) {
+    if (node->security == NULL)
+        return true;
+    if (p->relayed && !is_signed(node, p)) {
         (void)ls_error(LS_EPROTO,
                        "node %" PRIu32 " has not signed the presence that node "
                        "%" PRIu32 " shows of it, or not with the key that its "
@@ -75,18 +76,25 @@ static bool is_genuine(ls_node *node, const struct speaker *by,
                        p->id, p->relay);
         return false;
     }
-    if (secure && !credentials_suits(node->security, p->id, p->role, p->labels))
-        return unsuited(node, by, p, "its certificate does not");
-    if (node->options.suits != NULL &&
-        !node->options.suits(node->options.suits_self, p->id, p->role,
-                             p->labels))
-        return unsuited(node, by, p, "it may not have here");
-    return true;
+    return credentials_suits(node->security, p->id, p->role, p->labels) ||
+           unsuited(node, by, p, "its certificate does not");
+}
+
+/* Whether the program lets it call itself so: it will say no other. */
+static bool is_suited(ls_node *node, const struct speaker *by,
+                      const struct wire_presence *p)
+{
+    const struct ls_node_options *options = &node->options;
+    return options->suits == NULL ||
+           options->suits(options->suits_self, p->id, p->role, p->labels) ||
+           unsuited(node, by, p, "it may not have here");
 }
 
 static int present(ls_node *node, const struct speaker *by,
                    const struct wire_presence *p)
 {
+    if (!is_suited(node, by, p))
+        return LS_EPROTO;
     return bus_omits(node, BUS_LETS_IN, p)
                ? LS_OK
                : membership_present(&node->world, by, p, node->loop.now);
