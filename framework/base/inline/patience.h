@@ -3,7 +3,8 @@
  * A few looks while everybody who takes part can have a core; then a core is
  * yielded between looks, as long as that is cheap. A yield that took long says
  * that somebody else needs the core: then the next waits sleep at once, first
- * 32 of them, four times as many each time, until 256 waits went well. Who only
+ * 32 of them, four times as many each time, until 256 waits went well. Many
+ * that share a core bear a few such yields where they copy for long. Who only
  * looks for more gains less by each look than one that is dear costs, by a
  * factor of some hundreds: it begins with 1024.
  * Thread: owner.
@@ -120,15 +121,19 @@ static inline bool patience_yield(struct patience *p, ls_runtime *runtime,
     return false;
 }
 
-/* What was waited for has come before this one slept. */
-static inline void patience_went_well(struct patience *p, bool dear)
+/* One look. If it has come before this one slept, the wait went well. */
+static inline bool patience_sees(struct patience *p, bool dear,
+                                 bool (*has_come)(void *self), void *self)
 {
+    if (!has_come(self))
+        return false;
     if (!dear)
         p->borne = 0;
     if (++p->good > PATIENCE_GOOD_WAITS) {
         p->good = 0;
         p->penalty = p->first;
     }
+    return true;
 }
 
 /* Look for a while. Returns whether what is waited for has come. */
@@ -142,10 +147,8 @@ static inline bool patience_look(struct patience *p, ls_runtime *runtime,
         return has_come(self);
     }
     for (unsigned i = 1; i <= p->spins; i++) {
-        if (has_come(self)) {
-            patience_went_well(p, dear);
+        if (patience_sees(p, dear, has_come, self))
             return true;
-        }
         if (i % PATIENCE_SPINS_PER_YIELD != 0)
             patience_pause();
         else if (!patience_yield(p, runtime, &since, &dear))
@@ -153,10 +156,8 @@ static inline bool patience_look(struct patience *p, ls_runtime *runtime,
         since = 0;
     }
     for (unsigned i = 0; i < p->yields; i++) {
-        if (has_come(self)) {
-            patience_went_well(p, dear);
+        if (patience_sees(p, dear, has_come, self))
             return true;
-        }
         if (!patience_yield(p, runtime, &since, &dear))
             return false;
     }
