@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "plan.h"
+#include "word_list.h"
 
 /* As the file calls the modes that it may choose. */
 static const char *const mode_names[] = {"plain", "curve", NULL};
@@ -139,4 +140,22 @@ const char *plan_security_warning(const struct plan *plan)
                  "may "
                  "speak to them, and their traffic is not encrypted"
                : NULL;
+}
+
+bool plan_suits(const struct plan *plan, uint32_t id, const char *role,
+                const char *labels)
+{
+    char words[PLAN_ROLE_MAX];
+    size_t index;
+    if (plan_find(plan, id, &index) == LS_OK &&
+        strcmp(role, plan_role_words(plan, index, words)) == 0 &&
+        strcmp(labels, PLAN_LABEL) == 0)
+        return true;
+    bool claims = word_lists_have(role, labels, PLAN_LABEL);
+    const size_t n = plan_is_service(plan) ? 0 : plan->n_nodes;
+    for (size_t i = 0; i < n && !claims; i++) {
+        (void)plan_role_words(plan, i, words);
+        claims = word_list_meets(words, role) || word_list_meets(words, labels);
+    }
+    return !claims;
 }

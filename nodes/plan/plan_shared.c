@@ -1,9 +1,7 @@
 /* Learners that share each batch. */
 #include <stdio.h>
-#include <string.h>
 
 #include "plan.h"
-#include "word_list.h"
 
 /* Of a work: service/messages.h. */
 #define RANKS_MAX 64
@@ -60,24 +58,6 @@ const char *plan_role_words(const struct plan *plan, size_t index,
     else
         (void)snprintf(text, PLAN_ROLE_MAX, "%s", name);
     return text;
-}
-
-bool plan_suits(const struct plan *plan, uint32_t id, const char *role,
-                const char *labels)
-{
-    char words[PLAN_ROLE_MAX];
-    size_t index;
-    if (plan_find(plan, id, &index) == LS_OK &&
-        strcmp(role, plan_role_words(plan, index, words)) == 0 &&
-        strcmp(labels, PLAN_LABEL) == 0)
-        return true;
-    bool claims = word_lists_have(role, labels, PLAN_LABEL);
-    const size_t n = plan_is_service(plan) ? 0 : plan->n_nodes;
-    for (size_t i = 0; i < n && !claims; i++) {
-        (void)plan_role_words(plan, i, words);
-        claims = word_list_meets(words, role) || word_list_meets(words, labels);
-    }
-    return !claims;
 }
 
 /* Those beyond the ranks stand by. */

@@ -133,3 +133,37 @@ TEST(an_address_is_an_endpoint_behind_an_id)
     assert_non_null(plan_address_fault("x@tcp://a:1"));
     assert_non_null(plan_address_fault("3@tcp://a:1-9"));
 }
+
+TEST(no_other_node_may_call_itself_what_these_are)
+{
+    struct plan plan;
+    read_good(&plan, "plugin: p\nnodes:\n"
+                     "- {role: learner, id: 9}\n"
+                     "- {role: evaluator, id: 1}\n"
+                     "- {role: collector, id: 10, count: 3}\n"
+                     "- {role: collector, id: 2}\n"
+                     "- {role: learner, id: 0}\n"
+                     "learner: {driver: bus}\n");
+    assert_true(plan_suits(&plan, 0, "learner,learner.0", PLAN_LABEL));
+    assert_true(plan_suits(&plan, 1, "evaluator", PLAN_LABEL));
+    assert_false(plan_suits(&plan, 0, "learner,learner.1", PLAN_LABEL));
+    assert_false(plan_suits(&plan, 1, "learner", PLAN_LABEL));
+    assert_false(plan_suits(&plan, 1, "evaluator", ""));
+    assert_false(plan_suits(&plan, 77, "evaluator", PLAN_LABEL));
+    assert_false(plan_suits(&plan, 77, "learner", ""));
+    assert_false(plan_suits(&plan, 77, "client,collector.1", ""));
+    assert_false(plan_suits(&plan, 77, "client", "fast,collector"));
+    assert_false(plan_suits(&plan, 77, "client", "fast," PLAN_LABEL));
+    assert_false(plan_suits(&plan, 77, PLAN_LABEL, ""));
+    assert_true(plan_suits(&plan, 77, "client", "fast"));
+    assert_true(plan_suits(&plan, 77, "", ""));
+    assert_true(plan_suits(&plan, 1, "client", ""));
+    plan_fini(&plan);
+    read_good(&plan, "plugin: p\nnodes:\n"
+                     "- {role: coordinator, on_loss: restart}\n"
+                     "- {role: learner}\n"
+                     "- {role: collector}\n");
+    assert_true(plan_suits(&plan, 77, "collector", ""));
+    assert_false(plan_suits(&plan, 77, "collector", PLAN_LABEL));
+    plan_fini(&plan);
+}

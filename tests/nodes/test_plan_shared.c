@@ -36,33 +36,6 @@ TEST(each_learner_has_the_collectors_of_its_part_in_order_of_ids)
     plan_fini(&plan);
 }
 
-TEST(no_other_node_may_call_itself_what_these_are)
-{
-    struct plan plan;
-    read_good(&plan, TWO "learner: {driver: bus}\n");
-    assert_true(plan_suits(&plan, 0, "learner,learner.0", PLAN_LABEL));
-    assert_true(plan_suits(&plan, 1, "evaluator", PLAN_LABEL));
-    assert_false(plan_suits(&plan, 0, "learner,learner.1", PLAN_LABEL));
-    assert_false(plan_suits(&plan, 1, "learner", PLAN_LABEL));
-    assert_false(plan_suits(&plan, 1, "evaluator", ""));
-    assert_false(plan_suits(&plan, 77, "evaluator", PLAN_LABEL));
-    assert_false(plan_suits(&plan, 77, "learner", ""));
-    assert_false(plan_suits(&plan, 77, "client,collector.1", ""));
-    assert_false(plan_suits(&plan, 77, "client", "fast,collector"));
-    assert_false(plan_suits(&plan, 77, "client", "fast," PLAN_LABEL));
-    assert_false(plan_suits(&plan, 77, PLAN_LABEL, ""));
-    assert_true(plan_suits(&plan, 77, "client", "fast"));
-    assert_true(plan_suits(&plan, 77, "", ""));
-    assert_true(plan_suits(&plan, 1, "client", ""));
-    plan_fini(&plan);
-    read_good(&plan, NODES "- {role: coordinator, on_loss: restart}\n"
-                           "- {role: learner}\n"
-                           "- {role: collector}\n");
-    assert_true(plan_suits(&plan, 77, "collector", ""));
-    assert_false(plan_suits(&plan, 77, "collector", PLAN_LABEL));
-    plan_fini(&plan);
-}
-
 TEST(one_learner_has_all)
 {
     struct plan plan;

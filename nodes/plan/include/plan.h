@@ -279,11 +279,6 @@ size_t plan_part(const struct plan *plan, size_t index);
 #define PLAN_ROLE_MAX 32
 const char *plan_role_words(const struct plan *plan, size_t index,
                             char text[PLAN_ROLE_MAX]);
-/* Whether a node with this id may say so of itself: a node of the job what it
- * is there, and any node what no node of the job says. A service gives works to
- * whoever says that it does such: only PLAN_LABEL is of its own nodes alone. */
-bool plan_suits(const struct plan *plan, uint32_t id, const char *role,
-                const char *labels);
 
 /* The role of this name, as in plan_role_names. false: there is none. */
 bool plan_role_named(const char *name, enum plan_role *out);

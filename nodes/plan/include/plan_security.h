@@ -43,4 +43,10 @@ const char *plan_security_text(const struct plan *plan);
  */
 const char *plan_security_warning(const struct plan *plan);
 
+/* Whether a node with this id may say so of itself: a node of the job what it
+ * is there, and any node what no node of the job says. A service gives works to
+ * whoever says that it does such: only PLAN_LABEL is of its own nodes alone. */
+bool plan_suits(const struct plan *plan, uint32_t id, const char *role,
+                const char *labels);
+
 #endif
