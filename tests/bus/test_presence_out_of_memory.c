@@ -2,17 +2,23 @@
 #include "allocations.h"
 #include "membership_fixture.h"
 
+/* From 1 on: the first is that of the machine. */
+static bool fails_at(long n)
+{
+    if (n == 1) {
+        assert_true(allocations_fail_at(0));
+        void *volatile none = malloc(1);
+        assert_null(none);
+    }
+    return allocations_fail_at(n);
+}
+
 /* Nobody says again what a subscription has said. */
 TEST(who_found_no_memory_is_tried_again)
 {
     int n_put_off = 0;
     (void)state;
-    for (long n = 0; allocations_fail_at(n); n++) {
-        if (n == 0) { /* that of the machine */
-            void *volatile none = malloc(1);
-            assert_null(none);
-            continue;
-        }
+    for (long n = 1; fails_at(n); n++) {
         struct machine *a = machine_with(LS_TOPOLOGY_MESH, false, ME, 3);
         (void)present(a, 4, FIRST);
         const struct member *four = membership_find(&a->m, 4);
@@ -39,12 +45,7 @@ TEST(who_found_no_memory_is_not_taken_for_its_earlier_life)
     const char elsewhere[] = "tcp://elsewhere:1";
     int n_unknown = 0;
     (void)state;
-    for (long n = 0; allocations_fail_at(n); n++) {
-        if (n == 0) { /* that of the machine */
-            void *volatile none = malloc(1);
-            assert_null(none);
-            continue;
-        }
+    for (long n = 1; fails_at(n); n++) {
         struct machine *a = machine();
         struct wire_presence p = presence_of(4, SECOND);
         strcpy(p.endpoint, elsewhere);
