@@ -182,6 +182,30 @@ static void a_word_that_has_changed_is_not_waited_for(ls_runtime *runtime)
     ls_memory_destroy(&own);
 }
 
+static void ring_bell(void *arg)
+{
+    ls_memory_ring(arg);
+}
+
+static void its_owner_waits_for_the_bell_that_any_may_ring(ls_runtime *runtime)
+{
+    ls_memory *own = made(runtime, 100);
+    ls_thread *thread;
+    assert_ok(ls_memory_add_bell(own));
+    ls_memory *other = taken(runtime, own);
+    assert_fails(ls_memory_hear(own, LS_NOW), LS_ETIMEDOUT);
+    assert_fails(ls_memory_hear(own, ls_deadline(runtime, 1)), LS_ETIMEDOUT);
+    spawn(runtime, &thread, ring_bell, other);
+    assert_ok(ls_memory_hear(own, LS_FOREVER));
+    join(&thread);
+    ls_memory_ring(other); /* twice is once */
+    ls_memory_ring(own);
+    assert_ok(ls_memory_hear(own, LS_NOW));
+    assert_fails(ls_memory_hear(own, LS_NOW), LS_ETIMEDOUT);
+    ls_memory_destroy(&other);
+    ls_memory_destroy(&own);
+}
+
 static void one_that_its_owner_has_destroyed_is_an_orphan(ls_runtime *runtime)
 {
     ls_memory *own = made(runtime, 100);
@@ -203,7 +227,8 @@ static void one_that_its_owner_has_destroyed_is_an_orphan(ls_runtime *runtime)
     X(only_who_has_the_key_takes_it)                                           \
     X(one_that_its_owner_has_destroyed_is_an_orphan)                           \
     X(who_waits_for_words_is_woken_by_any)                                     \
-    X(a_word_that_has_changed_is_not_waited_for)
+    X(a_word_that_has_changed_is_not_waited_for)                               \
+    X(its_owner_waits_for_the_bell_that_any_may_ring)
 
 /* ---- on threads ---------------------------------------------------------- */
 
@@ -468,6 +493,7 @@ TEST(a_bell_needs_a_descriptor)
     none.rlim_cur = (rlim_t)bell + 1;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
     assert_fails(ls_memory_set_bell(own, bell, NULL, NULL), LS_ELIMIT);
+    assert_fails(ls_memory_add_bell(own), LS_ELIMIT);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_ok(ls_memory_set_bell(own, bell, NULL, NULL));
     assert_ok(ls_memory_set_bell(own, -1, NULL, NULL));
@@ -851,15 +877,27 @@ static void wait_for_nobody(ls_runtime *runtime)
     (void)!ls_words_wait(runtime, &one, 1, LS_FOREVER);
 }
 
-TEST(a_simulation_says_who_waits_for_words)
+static void wait_for_a_bell(ls_runtime *runtime)
+{
+    lonely = made(runtime, 100);
+    assert_ok(ls_memory_add_bell(lonely));
+    (void)!ls_memory_hear(lonely, LS_FOREVER);
+}
+
+static void is_said_of(void (*fn)(ls_runtime *runtime), const char *what)
 {
     ls_simulation *simulation;
     assert_ok(ls_simulation_create(&simulation, NULL));
-    struct promise promise = {wait_for_nobody,
-                              ls_simulation_runtime(simulation)};
+    struct promise promise = {fn, ls_simulation_runtime(simulation)};
     assert_fails(ls_simulation_run(simulation, start_on_runtime, &promise),
                  LS_ESTATE);
-    assert_error_has("waits for words of shared memory");
+    assert_error_has(what);
     ls_memory_destroy(&lonely);
     ls_simulation_destroy(&simulation);
+}
+
+TEST(a_simulation_says_who_waits_for_words_or_a_bell)
+{
+    is_said_of(wait_for_nobody, "waits for words of shared memory");
+    is_said_of(wait_for_a_bell, "waits for the bell of its memory");
 }

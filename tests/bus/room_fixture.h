@@ -44,6 +44,7 @@ static inline ls_room *part_create(ls_runtime *runtime, unsigned n, unsigned me,
     assert_ok(
         ls_memory_create(&room->members[me].memory, runtime, "test",
                          room_lay_out(room, chunk_bytes, PART_ALLOC_BYTES)));
+    assert_ok(ls_memory_add_bell(room->members[me].memory));
     part_give_store(room);
     return room;
 }

@@ -50,8 +50,8 @@ static void lie(void *arg)
             scribble((unsigned char *)words, 192);
         else
             scribble((unsigned char *)&words->ending, 320);
-        ls_word_wake(room->runtime, &words->entered);
-        ls_word_wake(room->runtime, &words->alarms);
+        for (unsigned i = 0; i < MEMBERS; i++)
+            ls_memory_ring(room->members[i].memory);
         ls_rest_until(room->runtime,
                       ls_now(room->runtime) + (int64_t)(draw_word() % 20000));
     }

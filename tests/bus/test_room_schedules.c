@@ -90,6 +90,7 @@ static void take_part(void *arg)
     for (unsigned i = 0; i < OPS; i++) {
         struct ending *const ending = &member->endings[i];
         member->begun = i + 1;
+        const int64_t due = ls_deadline(member->room->runtime, WAIT_MS);
         ending->status = part_do(member->room, &play->ops[i], &member->memory);
         if (ls_host_is_dead(member->host))
             return;
@@ -99,8 +100,9 @@ static void take_part(void *arg)
             (void)snprintf(ending->text, sizeof ending->text, "%s",
                            ls_error_text());
         /* Nothing here takes as long: somebody was not woken. */
-        if (ending->status == LS_ETIMEDOUT && !play->hasty)
-            ls_simulation_violation(play->simulation, "%s", ending->text);
+        if (ls_now(member->room->runtime) >= due && !play->hasty)
+            ls_simulation_violation(play->simulation, "%u was not woken: %s",
+                                    member->room->me, ending->text);
         if (ending->status == LS_EINVARIANT)
             ls_simulation_violation(play->simulation, "%s", ending->text);
         member->ended = i + 1;

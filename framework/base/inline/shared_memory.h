@@ -67,7 +67,14 @@ void ls_memory_sever(ls_memory *memory);
  * self: borrow, until then. Errors: LS_ELIMIT no more descriptors. */
 LS_MUST_USE int ls_memory_set_bell(ls_memory *memory, int bell,
                                    void (*rung)(void *self), void *self);
-/* Wake the owner of a memory, if it has a bell. */
+/* The same, with a bell that the owner waits for by ls_memory_hear(). Owner,
+ * before anybody takes the memory. Errors: LS_ELIMIT no more descriptors. */
+LS_MUST_USE int ls_memory_add_bell(ls_memory *memory);
+/* Wait until that is rung; it is over at once if it was since the last call.
+ * May end early. Owner; one thread.
+ * Errors: LS_ETIMEDOUT: leaves no ls_error_text(). */
+LS_MUST_USE int ls_memory_hear(ls_memory *memory, int64_t deadline);
+/* Wake the owner of a memory, if it has a bell. The owner may, too. */
 void ls_memory_ring(const ls_memory *memory);
 
 /* Let those who bring the key take this memory, at a socket of this path, until

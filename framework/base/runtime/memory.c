@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -196,6 +197,13 @@ void ls_memory_sever(ls_memory *memory)
                MAP_PRIVATE | MAP_FIXED, memory->fd, 0);
 }
 
+static int check_bell(const ls_memory *memory)
+{
+    return memory->bell >= 0
+               ? LS_OK
+               : ls_error(LS_ELIMIT, "no more descriptors; raise `ulimit -n`");
+}
+
 int ls_memory_set_bell(ls_memory *memory, int bell, void (*rung)(void *self),
                        void *self)
 {
@@ -206,9 +214,22 @@ int ls_memory_set_bell(ls_memory *memory, int bell, void (*rung)(void *self),
         return LS_OK;
     assert(memory->bell < 0);
     memory->bell = fcntl(bell, F_DUPFD_CLOEXEC, 0);
-    return memory->bell >= 0
-               ? LS_OK
-               : ls_error(LS_ELIMIT, "no more descriptors; raise `ulimit -n`");
+    return check_bell(memory);
+}
+
+int ls_memory_add_bell(ls_memory *memory)
+{
+    assert(memory->is_own && memory->bell < 0);
+    if (ops_of(memory->runtime)->ring != NULL)
+        return LS_OK;
+    memory->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return check_bell(memory);
+}
+
+int ls_memory_hear(ls_memory *memory, int64_t deadline)
+{
+    assert(memory->is_own);
+    return ops_of(memory->runtime)->hear(memory, deadline);
 }
 
 void ls_memory_ring(const ls_memory *memory)

@@ -15,6 +15,8 @@ struct ls_memory {
     int bell; /* own; an eventfd(2), of the owner's; -1: it has none */
     void (*rung)(void *self); /* of the owner, in simulations */
     void *rung_self;          /* borrow */
+    bool was_rung;            /* and not heard yet; simulations only */
+    struct sim_thread *hears; /* borrow; the same */
     uint64_t number; /* of the memory, whoever maps it; simulations only */
     ls_memory *next; /* of a simulation */
 };
@@ -42,6 +44,7 @@ struct ls_memory_ops {
                 int64_t deadline);
     /* NULL: its bell is written to. */
     void (*ring)(const ls_memory *memory);
+    int (*hear)(ls_memory *memory, int64_t deadline);
     /* NULL: the lock of the file tells. */
     bool (*is_orphan)(const ls_memory *memory);
     int (*words_wait)(ls_runtime *runtime, const struct ls_awaited *words,

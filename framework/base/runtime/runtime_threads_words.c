@@ -1,15 +1,17 @@
-/* Waits for words of shared memory: futexes. Design notes:
+/* Waits for words of shared memory, which are futexes, and for bells. Design
+ * notes:
  *
  * - The futexes are not private: they are found by the pages that they lie on,
  *   so a reader may wait for, and wake, words that it can only read.
  * - One system call waits for all words, and compares each with the value that
  *   its waiter saw: what changes between that look and the call is not missed.
  */
-#define _GNU_SOURCE /* syscall */
+#define _GNU_SOURCE /* syscall, ppoll */
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -66,6 +68,20 @@ static void threads_word_wake(ls_runtime *runtime, const ls_word *word)
     (void)syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+static int threads_hear(ls_memory *memory, int64_t deadline)
+{
+    struct pollfd bell = {.fd = memory->bell, .events = POLLIN};
+    const int64_t now = deadline != LS_FOREVER ? ls_now(memory->runtime) : 0;
+    const int64_t left = deadline > now ? deadline - now : 0;
+    const struct timespec most = {.tv_sec = (time_t)(left / LS_NS_PER_S),
+                                  .tv_nsec = (long)(left % LS_NS_PER_S)};
+    const int n = ppoll(&bell, 1, deadline == LS_FOREVER ? NULL : &most, NULL);
+    uint64_t rings;
+    if (n > 0)
+        (void)!read(memory->bell, &rings, sizeof rings);
+    return n == 0 ? LS_ETIMEDOUT : LS_OK;
+}
+
 static void threads_yield(ls_runtime *runtime)
 {
     (void)runtime;
@@ -81,5 +97,6 @@ const struct ls_memory_ops ls_memory_threads = {
     .take = ls_threads_take,
     .words_wait = threads_words_wait,
     .word_wake = threads_word_wake,
+    .hear = threads_hear,
     .yield = threads_yield,
 };

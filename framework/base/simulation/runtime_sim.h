@@ -44,6 +44,7 @@ enum sim_wait {
     SIM_WAITS_COND,
     SIM_WAITS_END, /* of a thread */
     SIM_WAITS_WORDS,
+    SIM_WAITS_BELL,
     SIM_RESTS,
 };
 

@@ -171,6 +171,9 @@ static void add_thread(struct line *line, const struct sim_thread *thread)
     case SIM_WAITS_WORDS:
         line_add(line, "waits for words of shared memory");
         break;
+    case SIM_WAITS_BELL:
+        line_add(line, "waits for the bell of its memory");
+        break;
     case SIM_RESTS:
         line_add(line, "rests");
         break;

@@ -143,9 +143,9 @@ static int sim_take(ls_memory *memory, const char *path, const uint8_t *key,
 }
 
 /* The owner's, of a memory that was taken; NULL: it has been destroyed. */
-static const ls_memory *find_own(const ls_memory *memory)
+static ls_memory *find_own(const ls_memory *memory)
 {
-    const ls_memory *own = simulation_of(memory->runtime)->memories;
+    ls_memory *own = simulation_of(memory->runtime)->memories;
     while (own != NULL && (!own->is_own || own->number != memory->number))
         own = own->next;
     return own;
@@ -160,11 +160,31 @@ static bool sim_is_orphan(const ls_memory *memory)
 
 static void sim_ring(const ls_memory *memory)
 {
-    const ls_memory *const own = find_own(memory);
-    if (own != NULL && own->rung != NULL && !sim_host(own->runtime)->dead &&
-        !sim_host(memory->runtime)->dead)
-        own->rung(own->rung_self);
+    ls_memory *const own = find_own(memory);
+    if (own != NULL && !sim_host(own->runtime)->dead &&
+        !sim_host(memory->runtime)->dead) {
+        own->was_rung = true;
+        if (own->hears != NULL && own->hears->wait == SIM_WAITS_BELL)
+            ls_sim_wake(own->hears);
+        if (own->rung != NULL)
+            own->rung(own->rung_self);
+    }
     ls_sim_may_switch(simulation_of(memory->runtime));
+}
+
+static int sim_hear(ls_memory *memory, int64_t deadline)
+{
+    ls_simulation *const simulation = simulation_of(memory->runtime);
+    ls_sim_may_switch(simulation);
+    if (!memory->was_rung) {
+        memory->hears = simulation->current;
+        (void)ls_sim_wait(sim_host(memory->runtime), NULL, SIM_WAITS_BELL,
+                          memory, deadline);
+        memory->hears = NULL;
+    }
+    const bool was_rung = memory->was_rung;
+    memory->was_rung = false;
+    return was_rung ? LS_OK : LS_ETIMEDOUT;
 }
 
 static void unlink_waiter(ls_simulation *simulation, struct sim_waiter *waiter)
@@ -249,6 +269,7 @@ const struct ls_memory_ops ls_memory_sim = {
     .take = sim_take,
     .is_orphan = sim_is_orphan,
     .ring = sim_ring,
+    .hear = sim_hear,
     .words_wait = sim_words_wait,
     .word_wake = sim_word_wake,
     .yield = sim_yield,

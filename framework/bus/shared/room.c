@@ -103,7 +103,9 @@ static int make_memory(ls_room *room, size_t alloc_bytes)
 {
     const size_t bytes = room_lay_out(room, ROOM_CHUNK_BYTES, alloc_bytes);
     ls_memory **const own = &room->members[room->me].memory;
-    const int status = ls_memory_create(own, room->runtime, room->name, bytes);
+    int status = ls_memory_create(own, room->runtime, room->name, bytes);
+    if (status == LS_OK)
+        status = ls_memory_add_bell(*own);
     return status == LS_OK ? ls_memory_reserve(*own, 0, room->arena) : status;
 }
 

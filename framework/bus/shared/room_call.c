@@ -25,8 +25,10 @@ void room_open(ls_room *room)
     core->me = room->me;
     core->grace_ns = room->grace_ms * LS_NS_PER_MS;
     core->own = ls_memory_own(room->members[room->me].memory);
-    for (unsigned i = 0; i < room->n; i++)
-        core->words[i] = ls_memory_data(room->members[i].memory);
+    for (unsigned i = 0; i < room->n; i++) {
+        core->memories[i] = room->members[i].memory;
+        core->words[i] = ls_memory_data(core->memories[i]);
+    }
     core_begin(core, ls_cpus(room->runtime));
 }
 
@@ -71,6 +73,7 @@ static void forget_excluded(ls_room *room)
 {
     for (unsigned i = 0; i < room->n; i++)
         if (!room_has(room, i)) {
+            room->core.memories[i] = NULL;
             ls_memory_destroy(&room->members[i].memory);
             ls_memory_destroy(&room->members[i].store);
         }

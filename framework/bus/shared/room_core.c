@@ -82,33 +82,51 @@ void core_wake(struct room_core *core, uint32_t mark)
     for (unsigned i = 0; i < core->n; i++)
         if (i != core->me && core_trusts(core, i) &&
             core_load(core, &core->words[i]->asleep) == mark)
-            ls_word_wake(core->runtime, &core->words[i]->asleep);
+            ls_memory_ring(core->memories[i]);
+}
+
+/* They are looked at by all, who may be about to sleep. */
+static bool has_alarmed(struct room_core *core)
+{
+    if (core->touched && !ls_memory_touch(core->runtime))
+        return false;
+    (void)atomic_fetch_add(&core->own->alarms, 1);
+    return true;
 }
 
 void core_alarm(struct room_core *core)
 {
-    if (core->touched && !ls_memory_touch(core->runtime))
+    if (!has_alarmed(core))
         return;
-    (void)atomic_fetch_add(&core->own->alarms, 1);
-    ls_word_wake(core->runtime, &core->own->alarms);
+    for (unsigned i = 0; i < core->n; i++)
+        if (i != core->me && core->memories[i] != NULL &&
+            core_load(core, &core->words[i]->asleep) != CORE_AWAKE)
+            ls_memory_ring(core->memories[i]);
+}
+
+/* This member is to look up, and will tell the others what is for them. */
+static void alarm_own(struct room_core *core)
+{
+    if (has_alarmed(core))
+        ls_memory_ring(core->memories[core->me]);
 }
 
 void core_lose(struct room_core *core, unsigned place)
 {
     if ((atomic_fetch_or(&core->told, core_bit(place)) & core_bit(place)) == 0)
-        core_alarm(core);
+        alarm_own(core);
 }
 
 void core_quit(struct room_core *core, int status)
 {
     atomic_store(&core->quit, status);
-    core_alarm(core);
+    alarm_own(core);
 }
 
 void core_expel(struct room_core *core)
 {
     atomic_store(&core->expelled, true);
-    core_alarm(core);
+    alarm_own(core);
 }
 
 bool core_is_alarmed(const struct room_core *core)
@@ -123,26 +141,14 @@ bool core_is_alarmed(const struct room_core *core)
 int core_sleep(struct room_core *core, const ls_word *word, uint32_t value,
                uint32_t mark, int64_t deadline)
 {
-    struct ls_awaited words[ROOM_MEMBERS_MAX + 2];
-    size_t n = 0;
-    words[n++] = (struct ls_awaited){&core->own->alarms, core->known[core->me]};
-    for (unsigned i = 0; i < core->n; i++)
-        if (i != core->me && core_counts(core, i))
-            words[n++] =
-                (struct ls_awaited){&core->words[i]->alarms, core->known[i]};
-    if (word == NULL)
-        return ls_words_wait(core->runtime, words, n, deadline);
-    /* They are looked at in this order, and one by one. Whoever changes `word`
-     * wakes `asleep`: that must be waited for before `word` is looked at. */
-    words[n++] = (struct ls_awaited){&core->own->asleep, mark};
-    words[n++] = (struct ls_awaited){word, value};
     if (core->touched && !ls_memory_touch(core->runtime))
         return LS_ETIMEDOUT; /* it was killed: what it writes is not there */
     core_store(core, &core->own->asleep, mark);
     int status = LS_OK;
-    if (core_load(core, word) == value)
-        status = ls_words_wait(core->runtime, words, n, deadline);
-    core_store(core, &core->own->asleep, 0);
+    if (!core_is_alarmed(core) &&
+        (word == NULL || core_load(core, word) == value))
+        status = ls_memory_hear(core->memories[core->me], deadline);
+    core_store(core, &core->own->asleep, CORE_AWAKE);
     return status;
 }
 
@@ -367,7 +373,7 @@ static int settle_with(struct room_core *core, unsigned place)
     while (
         status == LS_OK &&
         !room_reached(room_ended(core_load_ending(core, place)), core->epoch))
-        status = wait_on(core, NULL, 0, 0);
+        status = wait_on(core, NULL, 0, CORE_ASLEEP_ALARM);
     return status;
 }
 

@@ -26,12 +26,14 @@ struct room_core {
     unsigned n, me;
     struct room_words *own;                           /* borrow */
     const struct room_words *words[ROOM_MEMBERS_MAX]; /* borrow; own too */
-    bool touched;                                     /* a simulation */
-    uint32_t epoch;                                   /* the last one begun */
-    uint32_t good;                                    /* that succeeded */
-    uint64_t fenced, excluded;                        /* sets */
-    room_set told;   /* set: who is lost, for all that is known
-                      * outside of the room */
+    /* The same, to ring; NULL: that member is out, and its memory gone. */
+    ls_memory *memories[ROOM_MEMBERS_MAX];
+    bool touched;              /* a simulation */
+    uint32_t epoch;            /* the last one begun */
+    uint32_t good;             /* that succeeded */
+    uint64_t fenced, excluded; /* sets */
+    room_set told;             /* set: who is lost, for all that is known
+                                * outside of the room */
     atomic_int quit; /* a status: this member's operation is to be given up */
     atomic_bool expelled;             /* it is to leave the room */
     uint32_t known[ROOM_MEMBERS_MAX]; /* alarms that were heard */
@@ -125,9 +127,9 @@ static inline uint32_t core_load(const struct room_core *core,
         (void)ls_memory_touch(core->runtime);
     return atomic_load(word);
 }
-/* What a member sleeps for: that all have entered; or, with the place added, a
- * stream of that member. */
-enum { CORE_ASLEEP_ENTERED = 1, CORE_ASLEEP_STREAM = 2 };
+/* What a member sleeps for: an alarm, as all do; that all have entered; or,
+ * with the place added, a stream of that member. */
+enum { CORE_AWAKE, CORE_ASLEEP_ALARM, CORE_ASLEEP_ENTERED, CORE_ASLEEP_STREAM };
 
 /* Wake those that sleep for it. */
 void core_wake(struct room_core *core, uint32_t mark);

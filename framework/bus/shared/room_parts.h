@@ -19,10 +19,12 @@ bool core_hear(struct room_core *core, uint32_t epoch);
 /* room_core.c */
 /* An alarm that was not heard yet. */
 bool core_is_alarmed(const struct room_core *core);
+/* This member's words have changed, those of trouble: all look at them again.
+ */
 void core_alarm(struct room_core *core);
-/* Sleep until this member is woken, a word of another is no longer `value`, or
- * there is an alarm. word: NULL: for an alarm alone. mark: CORE_ASLEEP_…; 0:
- * nobody need know. Returns LS_ETIMEDOUT at the deadline. */
+/* Sleep until this member is rung for, unless a word of another is no longer
+ * `value`, or there is an alarm. word: NULL: for an alarm alone. mark:
+ * CORE_ASLEEP_…. May end early. Returns LS_ETIMEDOUT at the deadline. */
 int core_sleep(struct room_core *core, const ls_word *word, uint32_t value,
                uint32_t mark, int64_t deadline);
 int core_end(struct room_core *core, uint32_t epoch, bool good);

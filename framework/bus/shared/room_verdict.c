@@ -397,7 +397,7 @@ int core_verdict(struct room_core *core, uint32_t epoch, int why)
             continue;
         if (outcome != AGAIN)
             return finish(core, epoch, outcome);
-        if (core_sleep(core, NULL, 0, 0, due.at) != LS_OK &&
+        if (core_sleep(core, NULL, 0, CORE_ASLEEP_ALARM, due.at) != LS_OK &&
             !core_is_excused(core, &due))
             why = overdue(core, why, awaited, &due);
     }

@@ -21,8 +21,9 @@ enum {
     ROOM_CAUSES = 4,
 };
 #define ROOM_RESIGNED UINT32_MAX /* it listens to nobody, and will not come */
-/* "\0lsroom2"; another one if what lies where, in chunks too, is another. */
-#define ROOM_MAGIC UINT64_C(0x326d6f6f72736c00)
+/* "\0lsroom3"; another one if what lies where, in chunks too, or how members
+ * are woken is another. */
+#define ROOM_MAGIC UINT64_C(0x336d6f6f72736c00)
 
 typedef _Atomic uint64_t room_set;
 
@@ -50,7 +51,7 @@ struct room_words {
     _Alignas(64) ls_word alarms; /* grows with each change of what is in
                                   * `trouble` below */
     ls_word asleep;              /* what it sleeps for: CORE_ASLEEP_… in
-                                  * room_core.h; 0: it does not */
+                                  * room_core.h */
 
     /* Trouble. */
     _Alignas(64) room_set fenced; /* whom it has declared lost */
