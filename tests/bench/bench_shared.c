@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "fold.h"
 #include "group_kinds.h"
 #include "group_world.h"
 #include "lockstep/room.h"
@@ -37,11 +38,8 @@ static void must(int status, const char *what)
 static void add_f32(const void *self, void *to, const void *left,
                     const void *right, size_t count)
 {
-    float *sum = to;
-    const float *a = left, *b = right;
     (void)self;
-    for (size_t i = 0; i < count; i++)
-        sum[i] = a[i] + b[i];
+    fold_two(LS_GROUP_F32, LS_GROUP_SUM, to, left, right, count);
 }
 
 static const struct ls_room_fold sum = {.width = sizeof(float), .two = add_f32};

@@ -21,9 +21,9 @@
 /* Numbers are folded a block at a time: it stays in the first cache. */
 enum { BLOCK_BYTES = 4096, LINE_BYTES = 64 };
 
-/* From here on an all_reduce is a long one: an epoch more takes less time than
- * to fold the shares of all. */
-enum { LONG_FROM_BYTES = 2048 };
+/* Up to here, of all members together, each folds all of an all_reduce: that
+ * takes less time than an epoch more. */
+enum { SHORT_BYTES = 64 * 1024 };
 
 /* What a member brings to a stage takes a chunk; among many, for whom it takes
  * long to meet, so many. There is room for that twice. What it folds takes one
@@ -344,7 +344,7 @@ int ls_room_all_reduce(ls_room *room, const char *name,
     if (status != LS_OK)
         return status;
     const size_t bytes = count * fold->width;
-    if (bytes < LONG_FROM_BYTES)
+    if (bytes <= ROOM_SMALL_BYTES && bytes * room->n <= SHORT_BYTES)
         return reduce_short(room, fold, in, bytes, 0, out, count);
     struct reduction r = {.fold = fold, .in = in, .out = out, .count = count};
     for (unsigned i = 0; i < room->n; i++) {

@@ -21,8 +21,8 @@ enum {
     ROOM_CAUSES = 4,
 };
 #define ROOM_RESIGNED UINT32_MAX /* it listens to nobody, and will not come */
-/* "\0lsroom3"; another one if what lies where, in chunks too, or how members
- * are woken is another. */
+/* "\0lsroom3"; another one if what lies where, in chunks too, how many epochs
+ * an operation has, or how members are woken is another. */
 #define ROOM_MAGIC UINT64_C(0x336d6f6f72736c00)
 
 typedef _Atomic uint64_t room_set;

@@ -1,5 +1,16 @@
 #include "fold.h"
 
+/* What is WIDE is compiled for wide registers too, and the loader takes what
+ * this processor can run: numbers are the same, since each is computed by
+ * itself with the same operations. Not under sanitizers, whose code cannot run
+ * as early as the loader asks. Source: gcc's manual, target_clones. */
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) &&        \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDE
+#endif
+
 /* Sums of integers wrap around: as unsigned numbers they may. Of 0.0 and -0.0,
  * and where one is no number, MIN and MAX take the left one or the number, so
  * that results do not depend on the compiler. */
@@ -11,9 +22,9 @@ typedef int64_t i64_number;
 typedef uint64_t i64_sum;
 
 #define DEFINE_FOLD(name)                                                      \
-    static void fold_##name(enum ls_group_fold fold, name##_number *to,        \
-                            const name##_number *left,                         \
-                            const name##_number *right, size_t count)          \
+    WIDE static void fold_##name(enum ls_group_fold fold, name##_number *to,   \
+                                 const name##_number *left,                    \
+                                 const name##_number *right, size_t count)     \
     {                                                                          \
         switch (fold) {                                                        \
         case LS_GROUP_SUM:                                                     \
@@ -59,13 +70,13 @@ void fold_two(enum ls_group_type type, enum ls_group_fold fold, void *to,
     }
 }
 
-static void scale_f32(float *numbers, size_t count, float share)
+WIDE static void scale_f32(float *numbers, size_t count, float share)
 {
     for (size_t i = 0; i < count; i++)
         numbers[i] *= share;
 }
 
-static void scale_f64(double *numbers, size_t count, double share)
+WIDE static void scale_f64(double *numbers, size_t count, double share)
 {
     for (size_t i = 0; i < count; i++)
         numbers[i] *= share;
