@@ -206,6 +206,42 @@ static void its_owner_waits_for_the_bell_that_any_may_ring(ls_runtime *runtime)
     ls_memory_destroy(&own);
 }
 
+static void who_hears_the_bell_of_another_is_woken_by_that(ls_runtime *runtime)
+{
+    ls_memory *own = made(runtime, 100), *gong = made(runtime, 100);
+    assert_ok(ls_memory_add_bell(own));
+    assert_ok(ls_memory_add_bell(gong));
+    ls_memory *one = taken(runtime, gong), *other = taken(runtime, gong);
+    assert_ok(ls_memory_hear_too(own, one));
+    ls_memory_ring(other);
+    assert_ok(ls_memory_hear(own, LS_NOW));
+    assert_ok(ls_memory_hear(gong, LS_NOW));
+    assert_fails(ls_memory_hear(own, LS_NOW), LS_ETIMEDOUT);
+    ls_memory_ring(own);
+    assert_fails(ls_memory_hear(gong, LS_NOW), LS_ETIMEDOUT);
+    ls_memory_destroy(&gong); /* its bell stays */
+    ls_memory_ring(other);
+    assert_ok(ls_memory_hear(own, LS_NOW));
+    ls_memory_ring(other);
+    ls_memory_ring(own); /* both at once */
+    assert_ok(ls_memory_hear(own, LS_FOREVER));
+    assert_fails(ls_memory_hear(own, LS_NOW), LS_ETIMEDOUT);
+    ls_memory_destroy(&one);
+    ls_memory_destroy(&other);
+    ls_memory_destroy(&own);
+}
+
+TEST(a_memory_without_a_bell_cannot_be_heard)
+{
+    ls_runtime *const runtime = ls_runtime_threads();
+    ls_memory *own = made(runtime, 100), *mute = made(runtime, 100);
+    assert_ok(ls_memory_add_bell(own));
+    assert_fails(ls_memory_hear_too(own, mute), LS_EPROTO);
+    assert_error_has("has none");
+    ls_memory_destroy(&mute);
+    ls_memory_destroy(&own);
+}
+
 static void one_that_its_owner_has_destroyed_is_an_orphan(ls_runtime *runtime)
 {
     ls_memory *own = made(runtime, 100);
@@ -228,7 +264,8 @@ static void one_that_its_owner_has_destroyed_is_an_orphan(ls_runtime *runtime)
     X(one_that_its_owner_has_destroyed_is_an_orphan)                           \
     X(who_waits_for_words_is_woken_by_any)                                     \
     X(a_word_that_has_changed_is_not_waited_for)                               \
-    X(its_owner_waits_for_the_bell_that_any_may_ring)
+    X(its_owner_waits_for_the_bell_that_any_may_ring)                          \
+    X(who_hears_the_bell_of_another_is_woken_by_that)
 
 /* ---- on threads ---------------------------------------------------------- */
 

@@ -100,6 +100,8 @@ static inline void part_join(ls_room *room, const char *folder)
             assert_ok(ls_memory_take(of[k], room->runtime, path, key,
                                      k == 0 ? room->end : 1,
                                      ls_deadline(room->runtime, 60000)));
+            if (k == 0)
+                assert_ok(room_taken(room, i));
         }
     }
     room_open(room);

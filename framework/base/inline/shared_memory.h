@@ -70,8 +70,12 @@ LS_MUST_USE int ls_memory_set_bell(ls_memory *memory, int bell,
 /* The same, with a bell that the owner waits for by ls_memory_hear(). Owner,
  * before anybody takes the memory. Errors: LS_ELIMIT no more descriptors. */
 LS_MUST_USE int ls_memory_add_bell(ls_memory *memory);
-/* Wait until that is rung; it is over at once if it was since the last call.
- * May end early. Owner; one thread.
+/* The owner hears the bell of another one's memory, too: to ring that wakes all
+ * who hear it, in one system call. Of one that has a bell.
+ * other:  borrow, for the call. Errors: LS_EPROTO it has no bell; LS_ENOMEM. */
+LS_MUST_USE int ls_memory_hear_too(ls_memory *memory, const ls_memory *other);
+/* Wait until a bell is rung that the owner hears; it is over at once if one was
+ * since the last call. May end early. Owner; one thread.
  * Errors: LS_ETIMEDOUT: leaves no ls_error_text(). */
 LS_MUST_USE int ls_memory_hear(ls_memory *memory, int64_t deadline);
 /* Wake the owner of a memory, if it has a bell. The owner may, too. */

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -53,7 +54,7 @@ static ls_memory *new_memory(ls_runtime *runtime)
     if (made == NULL)
         return NULL;
     made->runtime = runtime;
-    made->fd = made->lent = made->bell = -1;
+    made->fd = made->lent = made->bell = made->ear = -1;
     return made;
 }
 
@@ -148,6 +149,8 @@ void ls_memory_destroy(ls_memory **memory)
         (void)close(gone->lent);
     if (gone->bell >= 0)
         (void)close(gone->bell);
+    if (gone->ear >= 0)
+        (void)close(gone->ear);
     free(gone);
 }
 
@@ -217,13 +220,36 @@ int ls_memory_set_bell(ls_memory *memory, int bell, void (*rung)(void *self),
     return check_bell(memory);
 }
 
+/* Each ring is an edge: nobody need read what was rung, so many may hear it. */
+static int hear(const ls_memory *memory, int bell)
+{
+    struct epoll_event rung = {.events = EPOLLIN | EPOLLET};
+    if (memory->ear < 0)
+        return ls_error(LS_ELIMIT, "no more descriptors; raise `ulimit -n`");
+    return epoll_ctl(memory->ear, EPOLL_CTL_ADD, bell, &rung) == 0
+               ? LS_OK
+               : ls_error(LS_ENOMEM, "no memory to hear a bell");
+}
+
 int ls_memory_add_bell(ls_memory *memory)
 {
     assert(memory->is_own && memory->bell < 0);
     if (ops_of(memory->runtime)->ring != NULL)
         return LS_OK;
     memory->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return check_bell(memory);
+    memory->ear = epoll_create1(EPOLL_CLOEXEC);
+    const int status = check_bell(memory);
+    return status == LS_OK ? hear(memory, memory->bell) : status;
+}
+
+int ls_memory_hear_too(ls_memory *memory, const ls_memory *other)
+{
+    memory->hears_too = other->number;
+    if (ops_of(memory->runtime)->ring != NULL)
+        return LS_OK;
+    if (other->bell < 0)
+        return ls_error(LS_EPROTO, "a memory that is to have a bell has none");
+    return hear(memory, other->bell);
 }
 
 int ls_memory_hear(ls_memory *memory, int64_t deadline)

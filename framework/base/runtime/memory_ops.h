@@ -13,10 +13,13 @@ struct ls_memory {
     unsigned char *base; /* own; mapped */
     size_t size;
     int bell; /* own; an eventfd(2), of the owner's; -1: it has none */
+    int ear;  /* own; an epoll(7) of the bells that its owner hears; or -1 */
     void (*rung)(void *self); /* of the owner, in simulations */
     void *rung_self;          /* borrow */
-    bool was_rung;            /* and not heard yet; simulations only */
-    struct sim_thread *hears; /* borrow; the same */
+    uint64_t hears_too;       /* the number of a memory; simulations only, as
+                               * the next: */
+    bool was_rung;            /* and not heard yet */
+    struct sim_thread *hears; /* borrow */
     uint64_t number; /* of the memory, whoever maps it; simulations only */
     ls_memory *next; /* of a simulation */
 };

@@ -6,14 +6,14 @@
  * - One system call waits for all words, and compares each with the value that
  *   its waiter saw: what changes between that look and the call is not missed.
  */
-#define _GNU_SOURCE /* syscall, ppoll */
+#define _GNU_SOURCE /* syscall */
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -70,16 +70,16 @@ static void threads_word_wake(ls_runtime *runtime, const ls_word *word)
 
 static int threads_hear(ls_memory *memory, int64_t deadline)
 {
-    struct pollfd bell = {.fd = memory->bell, .events = POLLIN};
-    const int64_t now = deadline != LS_FOREVER ? ls_now(memory->runtime) : 0;
-    const int64_t left = deadline > now ? deadline - now : 0;
-    const struct timespec most = {.tv_sec = (time_t)(left / LS_NS_PER_S),
-                                  .tv_nsec = (long)(left % LS_NS_PER_S)};
-    const int n = ppoll(&bell, 1, deadline == LS_FOREVER ? NULL : &most, NULL);
-    uint64_t rings;
-    if (n > 0)
-        (void)!read(memory->bell, &rings, sizeof rings);
-    return n == 0 ? LS_ETIMEDOUT : LS_OK;
+    struct epoll_event rung[2];
+    int64_t ms = -1;
+    if (deadline != LS_FOREVER) {
+        const int64_t now = ls_now(memory->runtime);
+        ms = deadline > now ? (deadline - now) / LS_NS_PER_MS + 1 : 0;
+        if (ms > INT_MAX)
+            ms = -1; /* for weeks: as good as for ever */
+    }
+    return epoll_wait(memory->ear, rung, 2, (int)ms) == 0 ? LS_ETIMEDOUT
+                                                          : LS_OK;
 }
 
 static void threads_yield(ls_runtime *runtime)

@@ -143,9 +143,9 @@ static int sim_take(ls_memory *memory, const char *path, const uint8_t *key,
 }
 
 /* The owner's, of a memory that was taken; NULL: it has been destroyed. */
-static ls_memory *find_own(const ls_memory *memory)
+static const ls_memory *find_own(const ls_memory *memory)
 {
-    ls_memory *own = simulation_of(memory->runtime)->memories;
+    const ls_memory *own = simulation_of(memory->runtime)->memories;
     while (own != NULL && (!own->is_own || own->number != memory->number))
         own = own->next;
     return own;
@@ -158,18 +158,24 @@ static bool sim_is_orphan(const ls_memory *memory)
     return own == NULL || sim_host(own->runtime)->dead;
 }
 
+static void rung(ls_memory *memory)
+{
+    memory->was_rung = true;
+    if (memory->hears != NULL && memory->hears->wait == SIM_WAITS_BELL)
+        ls_sim_wake(memory->hears);
+    if (memory->rung != NULL)
+        memory->rung(memory->rung_self);
+}
+
 static void sim_ring(const ls_memory *memory)
 {
-    ls_memory *const own = find_own(memory);
-    if (own != NULL && !sim_host(own->runtime)->dead &&
-        !sim_host(memory->runtime)->dead) {
-        own->was_rung = true;
-        if (own->hears != NULL && own->hears->wait == SIM_WAITS_BELL)
-            ls_sim_wake(own->hears);
-        if (own->rung != NULL)
-            own->rung(own->rung_self);
-    }
-    ls_sim_may_switch(simulation_of(memory->runtime));
+    ls_simulation *const simulation = simulation_of(memory->runtime);
+    if (!sim_host(memory->runtime)->dead)
+        for (ls_memory *m = simulation->memories; m != NULL; m = m->next)
+            if (m->is_own && !sim_host(m->runtime)->dead &&
+                (m->number == memory->number || m->hears_too == memory->number))
+                rung(m);
+    ls_sim_may_switch(simulation);
 }
 
 static int sim_hear(ls_memory *memory, int64_t deadline)

@@ -16,6 +16,14 @@ size_t room_lay_out(ls_room *room, size_t chunk_bytes, size_t alloc_bytes)
     return room->end;
 }
 
+int room_taken(ls_room *room, unsigned place)
+{
+    return place != core_gong(room->n)
+               ? LS_OK
+               : ls_memory_hear_too(room->members[room->me].memory,
+                                    room->members[place].memory);
+}
+
 void room_open(ls_room *room)
 {
     struct room_core *const core = &room->core;
@@ -73,9 +81,11 @@ static void forget_excluded(ls_room *room)
 {
     for (unsigned i = 0; i < room->n; i++)
         if (!room_has(room, i)) {
+            ls_memory_destroy(&room->members[i].store);
+            if (i == core_gong(room->n))
+                continue;
             room->core.memories[i] = NULL;
             ls_memory_destroy(&room->members[i].memory);
-            ls_memory_destroy(&room->members[i].store);
         }
 }
 

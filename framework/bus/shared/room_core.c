@@ -77,12 +77,28 @@ void core_write(struct room_core *core, void *to, const void *from, size_t size)
         memcpy(to, from, size);
 }
 
+/* Ring for those that sleep for it. CORE_AWAKE: for all that sleep, also if
+ * they are held for lost: they are to learn it. */
+static void ring_for(struct room_core *core, uint32_t mark)
+{
+    unsigned n = 0, one = 0;
+    for (unsigned i = 0; i < core->n; i++) {
+        if (i == core->me || core->memories[i] == NULL ||
+            (mark != CORE_AWAKE && !core_trusts(core, i)))
+            continue;
+        const uint32_t asleep = core_load(core, &core->words[i]->asleep);
+        if (mark == CORE_AWAKE ? asleep != CORE_AWAKE : asleep == mark) {
+            one = i;
+            n++;
+        }
+    }
+    if (n > 0)
+        ls_memory_ring(core->memories[n > 1 ? core_gong(core->n) : one]);
+}
+
 void core_wake(struct room_core *core, uint32_t mark)
 {
-    for (unsigned i = 0; i < core->n; i++)
-        if (i != core->me && core_trusts(core, i) &&
-            core_load(core, &core->words[i]->asleep) == mark)
-            ls_memory_ring(core->memories[i]);
+    ring_for(core, mark);
 }
 
 /* They are looked at by all, who may be about to sleep. */
@@ -96,12 +112,8 @@ static bool has_alarmed(struct room_core *core)
 
 void core_alarm(struct room_core *core)
 {
-    if (!has_alarmed(core))
-        return;
-    for (unsigned i = 0; i < core->n; i++)
-        if (i != core->me && core->memories[i] != NULL &&
-            core_load(core, &core->words[i]->asleep) != CORE_AWAKE)
-            ls_memory_ring(core->memories[i]);
+    if (has_alarmed(core))
+        ring_for(core, CORE_AWAKE);
 }
 
 /* This member is to look up, and will tell the others what is for them. */

@@ -26,7 +26,8 @@ struct room_core {
     unsigned n, me;
     struct room_words *own;                           /* borrow */
     const struct room_words *words[ROOM_MEMBERS_MAX]; /* borrow; own too */
-    /* The same, to ring; NULL: that member is out, and its memory gone. */
+    /* The same, to ring; NULL: that member is out, and its memory gone. The
+     * last one's stays: all hear its bell. */
     ls_memory *memories[ROOM_MEMBERS_MAX];
     bool touched;              /* a simulation */
     uint32_t epoch;            /* the last one begun */
@@ -68,6 +69,12 @@ static inline uint64_t core_all(const struct room_core *core)
 static inline uint64_t core_bit(unsigned place)
 {
     return UINT64_C(1) << place;
+}
+/* Whose bell all of n hear, so that one system call wakes many: that of the
+ * last, which is seldom the source of a stream, and rung for alone. */
+static inline unsigned core_gong(unsigned n)
+{
+    return n - 1;
 }
 /* Whether the member is counted in the next epoch. */
 static inline bool core_counts(const struct room_core *core, unsigned place)

@@ -74,7 +74,9 @@ struct ls_room {
 /* Where the parts of a member's memory lie. Returns its size. */
 size_t room_lay_out(ls_room *room, size_t chunk_bytes, size_t alloc_bytes);
 
-/* The memory of all members is there: the core can begin. */
+/* The memory of another member is there. Errors: LS_EPROTO, LS_ENOMEM. */
+LS_MUST_USE int room_taken(ls_room *room, unsigned place);
+/* That of all is: the core can begin. */
 void room_open(ls_room *room);
 /* Release what room_open() and operations have made; the memory too. */
 void room_shut(ls_room *room);

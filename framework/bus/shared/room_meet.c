@@ -318,7 +318,7 @@ static int take(const struct room_meeting *meeting, unsigned place,
         return status;
     if (is_its_memory(member->memory, notice) &&
         (member->store == NULL || is_its_store(member->store, notice)))
-        return LS_OK;
+        return room_taken(meeting->room, place);
     ls_memory_destroy(&member->memory);
     ls_memory_destroy(&member->store);
     return ls_error(LS_EPROTO,
