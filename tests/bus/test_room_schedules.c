@@ -83,6 +83,15 @@ static void check_begun(const struct member *member)
                                     member->room->me, member->begun - 1, i);
 }
 
+/* As its bus does. */
+static void say_that_it_is_out(const struct member *member)
+{
+    struct play *const play = member->play;
+    for (unsigned i = 0; i < play->n; i++)
+        if (i != member->room->me)
+            core_lose(&play->members[i].room->core, member->room->me);
+}
+
 static void take_part(void *arg)
 {
     struct member *const member = arg;
@@ -106,8 +115,10 @@ static void take_part(void *arg)
         if (ending->status == LS_EINVARIANT)
             ls_simulation_violation(play->simulation, "%s", ending->text);
         member->ended = i + 1;
-        if (member->room->core.out)
+        if (member->room->core.out) {
+            say_that_it_is_out(member);
             return;
+        }
     }
 }
 
