@@ -15,6 +15,8 @@
 
 #define WAIT_MS 60000
 #define BUSY    2
+/* Beside them, in a round: so many times as many as of MPI. */
+#define BUSY_TIMES 20
 
 enum side { ROOM, BUFFER, MPI, N_SIDES };
 static const char *const sides[N_SIDES] = {"room", "buffers in the room",
@@ -152,8 +154,10 @@ static int times_of(int kind, unsigned n)
                : 75 * k->times * (int)(fewer * fewer);
 }
 
-static void compare(struct group_world *world, int kind, int times, int n_sides,
-                    const char *beside, const struct bench_options *options)
+/* mpi_times: of a round of MPI, which may take much longer. */
+static void compare(struct group_world *world, int kind, int times,
+                    int mpi_times, int n_sides, const char *beside,
+                    const struct bench_options *options)
 {
     struct group_measured measured[N_SIDES];
     struct bench_figure figures[N_SIDES];
@@ -166,7 +170,7 @@ static void compare(struct group_world *world, int kind, int times, int n_sides,
         *m = (struct group_measured){.world = world,
                                      .side = side,
                                      .kind = kind,
-                                     .times = times,
+                                     .times = side == MPI ? mpi_times : times,
                                      .is_mpi = side == MPI};
         (void)snprintf(m->name, sizeof m->name, "%s, %u processes%s, %s",
                        group_bench_kinds[kind].name, world->n, beside,
@@ -193,7 +197,8 @@ static void compare_beside_busy(struct group_world *world, int n_sides,
         process_start(&busy[i], arguments);
         process_hear(&busy[i], line);
     }
-    compare(world, 0, group_bench_kinds[0].times, n_sides,
+    const int times = group_bench_kinds[0].times;
+    compare(world, 0, BUSY_TIMES * times, times, n_sides,
             " beside two busy ones", options);
     for (int i = 0; i < BUSY; i++)
         process_kill(&busy[i]);
@@ -221,8 +226,8 @@ int main(int argc, char **argv)
             group_world_add_mpi(&world, "vader");
         for (int kind = 0; kind < GROUP_BENCH_KINDS; kind++)
             if (bench_is_asked_for("KIND", kind))
-                compare(&world, kind, times_of(kind, world.n), n_sides, "",
-                        &options);
+                compare(&world, kind, times_of(kind, world.n),
+                        times_of(kind, world.n), n_sides, "", &options);
         if ((world.n == 4 || world.n == 8) &&
             bench_is_asked_for("KIND", GROUP_BENCH_KINDS))
             compare_beside_busy(&world, n_sides, &options);
