@@ -19,8 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -200,13 +198,6 @@ void ls_memory_sever(ls_memory *memory)
                MAP_PRIVATE | MAP_FIXED, memory->fd, 0);
 }
 
-static int check_bell(const ls_memory *memory)
-{
-    return memory->bell >= 0
-               ? LS_OK
-               : ls_error(LS_ELIMIT, "no more descriptors; raise `ulimit -n`");
-}
-
 int ls_memory_set_bell(ls_memory *memory, int bell, void (*rung)(void *self),
                        void *self)
 {
@@ -217,39 +208,20 @@ int ls_memory_set_bell(ls_memory *memory, int bell, void (*rung)(void *self),
         return LS_OK;
     assert(memory->bell < 0);
     memory->bell = fcntl(bell, F_DUPFD_CLOEXEC, 0);
-    return check_bell(memory);
-}
-
-/* Each ring is an edge: nobody need read what was rung, so many may hear it. */
-static int hear(const ls_memory *memory, int bell)
-{
-    struct epoll_event rung = {.events = EPOLLIN | EPOLLET};
-    if (memory->ear < 0)
-        return ls_error(LS_ELIMIT, "no more descriptors; raise `ulimit -n`");
-    return epoll_ctl(memory->ear, EPOLL_CTL_ADD, bell, &rung) == 0
+    return memory->bell >= 0
                ? LS_OK
-               : ls_error(LS_ENOMEM, "no memory to hear a bell");
+               : ls_error(LS_ELIMIT, "no more descriptors; raise `ulimit -n`");
 }
 
 int ls_memory_add_bell(ls_memory *memory)
 {
     assert(memory->is_own && memory->bell < 0);
-    if (ops_of(memory->runtime)->ring != NULL)
-        return LS_OK;
-    memory->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    memory->ear = epoll_create1(EPOLL_CLOEXEC);
-    const int status = check_bell(memory);
-    return status == LS_OK ? hear(memory, memory->bell) : status;
+    return ops_of(memory->runtime)->add_bell(memory);
 }
 
 int ls_memory_hear_too(ls_memory *memory, const ls_memory *other)
 {
-    memory->hears_too = other->number;
-    if (ops_of(memory->runtime)->ring != NULL)
-        return LS_OK;
-    if (other->bell < 0)
-        return ls_error(LS_EPROTO, "a memory that is to have a bell has none");
-    return hear(memory, other->bell);
+    return ops_of(memory->runtime)->hear_too(memory, other);
 }
 
 int ls_memory_hear(ls_memory *memory, int64_t deadline)

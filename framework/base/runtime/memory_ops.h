@@ -47,6 +47,8 @@ struct ls_memory_ops {
                 int64_t deadline);
     /* NULL: its bell is written to. */
     void (*ring)(const ls_memory *memory);
+    int (*add_bell)(ls_memory *memory);
+    int (*hear_too)(ls_memory *memory, const ls_memory *other);
     int (*hear)(ls_memory *memory, int64_t deadline);
     /* NULL: the lock of the file tells. */
     bool (*is_orphan)(const ls_memory *memory);

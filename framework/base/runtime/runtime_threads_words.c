@@ -14,6 +14,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -68,6 +69,31 @@ static void threads_word_wake(ls_runtime *runtime, const ls_word *word)
     (void)syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+/* Each ring is an edge: nobody need read what was rung, so many may hear it. */
+static int listen_to(const ls_memory *memory, int bell)
+{
+    struct epoll_event rung = {.events = EPOLLIN | EPOLLET};
+    return epoll_ctl(memory->ear, EPOLL_CTL_ADD, bell, &rung) == 0
+               ? LS_OK
+               : ls_error_from(errno, "the bell of a memory cannot be heard");
+}
+
+static int threads_add_bell(ls_memory *memory)
+{
+    memory->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    memory->ear = epoll_create1(EPOLL_CLOEXEC);
+    if (memory->bell < 0 || memory->ear < 0)
+        return ls_error(LS_ELIMIT, "no more descriptors; raise `ulimit -n`");
+    return listen_to(memory, memory->bell);
+}
+
+static int threads_hear_too(ls_memory *memory, const ls_memory *other)
+{
+    if (other->bell < 0)
+        return ls_error(LS_EPROTO, "a memory that is to have a bell has none");
+    return listen_to(memory, other->bell);
+}
+
 static int threads_hear(ls_memory *memory, int64_t deadline)
 {
     struct epoll_event rung[2];
@@ -97,6 +123,8 @@ const struct ls_memory_ops ls_memory_threads = {
     .take = ls_threads_take,
     .words_wait = threads_words_wait,
     .word_wake = threads_word_wake,
+    .add_bell = threads_add_bell,
+    .hear_too = threads_hear_too,
     .hear = threads_hear,
     .yield = threads_yield,
 };

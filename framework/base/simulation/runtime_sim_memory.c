@@ -178,6 +178,18 @@ static void sim_ring(const ls_memory *memory)
     ls_sim_may_switch(simulation);
 }
 
+static int sim_add_bell(ls_memory *memory)
+{
+    (void)memory;
+    return LS_OK;
+}
+
+static int sim_hear_too(ls_memory *memory, const ls_memory *other)
+{
+    memory->hears_too = other->number;
+    return LS_OK;
+}
+
 static int sim_hear(ls_memory *memory, int64_t deadline)
 {
     ls_simulation *const simulation = simulation_of(memory->runtime);
@@ -275,6 +287,8 @@ const struct ls_memory_ops ls_memory_sim = {
     .take = sim_take,
     .is_orphan = sim_is_orphan,
     .ring = sim_ring,
+    .add_bell = sim_add_bell,
+    .hear_too = sim_hear_too,
     .hear = sim_hear,
     .words_wait = sim_words_wait,
     .word_wake = sim_word_wake,
