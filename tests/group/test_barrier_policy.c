@@ -391,6 +391,48 @@ TEST(who_goes_because_of_a_loss_names_it)
     destroy_post(&post);
 }
 
+/* The same inside of the epoch: nothing that LEADER said of it arrived. */
+TEST(who_goes_because_of_a_loss_names_it_to_who_waits)
+{
+    struct post post;
+    create_post(&post, 3);
+    run_epoch(&post);
+    enter(&post, SECOND, 0);
+    enter(&post, LEADER, 0);
+    lost(&post, LEADER, THIRD);
+    expect_end(&post, LEADER, LS_ELOST, 1);
+    lose_all(&post);
+    withdraw(&post, LEADER);
+    deliver_without(&post, THIRD);
+    assert_true(waits(&post, SECOND)); /* THIRD may know more */
+    lost(&post, SECOND, THIRD);
+    expect_end(&post, SECOND, LS_ELOST, 1);
+    assert_string_equal(
+        end_of(&post, SECOND)->reason.text,
+        "node 4294967295 and 1 more were lost, not known to have entered");
+    destroy_post(&post);
+}
+
+/* And to one that is not in it yet, by one that has only heard of it. */
+TEST(a_loss_that_was_named_is_handed_on)
+{
+    struct post post;
+    create_post(&post, 3);
+    run_epoch(&post);
+    enter(&post, SECOND, 0);
+    enter(&post, LEADER, 0);
+    lost(&post, LEADER, THIRD);
+    lose_all(&post);
+    withdraw(&post, LEADER);
+    deliver_without(&post, THIRD);
+    pass(&post, LS_EPOCH_ASK_FIRST_NS);
+    deliver_all(&post);
+    expect_end(&post, SECOND, LS_ELOST, 1);
+    enter(&post, THIRD, 0);
+    expect_end(&post, THIRD, LS_ELOST, 1);
+    destroy_post(&post);
+}
+
 TEST(of_two_losses_the_first_is_named)
 {
     struct post post;

@@ -75,17 +75,18 @@ bool ls_epoch_is_stuck(const struct ls_epoch *epoch)
 void ls_epoch_give_up_lost(struct ls_epoch *epoch)
 {
     char text[LS_BARRIER_REASON_MAX];
-    uint32_t id = epoch->view.leader;
-    bool withdrew = false;
+    const struct ls_epoch_peer *named = NULL;
     ls_take(LS_TAKES_BARRIER_LOST);
-    for (size_t i = epoch->peers.n; i > 0; i--) {
-        const struct ls_epoch_peer *peer = &epoch->peers.items[i - 1];
-        if (!peer->in_view || !peer->lost || peer->phase >= LS_EPOCH_ENTERED)
-            continue;
-        id = peer->id;
-        withdrew = peer->withdrew;
+    for (size_t i = 0; i < epoch->peers.n; i++) {
+        const struct ls_epoch_peer *peer = &epoch->peers.items[i];
+        if (peer->in_view && peer->lost && peer->phase < LS_EPOCH_ENTERED &&
+            (named == NULL || (named->withdrew && !peer->withdrew)))
+            named = peer;
     }
-    if (withdrew) {
+    uint32_t id = named != NULL ? named->id : epoch->view.leader;
+    if (named != NULL && named->withdrew && epoch->losses.status == LS_ELOST) {
+        id = epoch->losses.one; /* why it withdrew */
+    } else if (named != NULL && named->withdrew) {
         snprintf(text, sizeof text, "node %" PRIu32 LS_EPOCH_WITHDREW, id);
         ls_epoch_give_up(epoch, LS_EMISMATCH, false, text);
         return;
@@ -131,12 +132,23 @@ static void lose_leader(struct ls_epoch *epoch)
     }
 }
 
+/* Whether the last epoch that ended well knew nothing of it yet. */
+static bool is_fresh(const struct ls_epoch *epoch)
+{
+    return epoch->losses.has_gone &&
+           (!epoch->left.any || epoch->losses.gone_epoch >= epoch->left.epoch);
+}
+
 static void lose(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
 {
     peer->lost = true;
     if (epoch->losses.n++ == 0) {
-        epoch->losses.one = peer->id;
-        epoch->losses.status = peer->withdrew ? LS_EMISMATCH : LS_ELOST;
+        /* Who withdrew because of a loss has named it, and it was noted. */
+        const bool fresh = peer->withdrew && is_fresh(epoch);
+        const bool withdrew =
+            fresh ? epoch->losses.gone_withdrew : peer->withdrew;
+        epoch->losses.one = fresh ? epoch->losses.gone_one : peer->id;
+        epoch->losses.status = withdrew ? LS_EMISMATCH : LS_ELOST;
     }
     epoch->losses.hash +=
         ls_epoch_hash_member(peer->id, peer->incarnation, peer->host);
@@ -153,13 +165,6 @@ static void lose(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
         ls_epoch_check_stuck(epoch);
     if (ls_epoch_is_under_way(epoch))
         ls_epoch_tell_loss(epoch);
-}
-
-/* Whether the last epoch that ended well knew nothing of it yet. */
-static bool is_fresh(const struct ls_epoch *epoch)
-{
-    return epoch->losses.has_gone &&
-           (!epoch->left.any || epoch->losses.gone_epoch >= epoch->left.epoch);
 }
 
 /* The first is the cause to name: members that fail by its loss may go too. */

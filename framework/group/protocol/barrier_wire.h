@@ -77,7 +77,8 @@ struct ls_barrier_message {
     uint32_t n_lost;   /* ENTERED: members that the sender has lost; GONE: 1 if
                         * it goes after such a loss; else 0 */
     uint64_t lost;     /* the hash of those */
-    uint32_t lost_one; /* the id of the first of those */
+    uint32_t lost_one; /* the id of the first of those, or of whose loss made
+                        * that one take its barrier down */
 };
 
 /* The most that one message takes. */
