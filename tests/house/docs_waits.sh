@@ -3,7 +3,7 @@
 # above framework/base that waits, as `path/from/the/root.c`, and no other.
 set -euo pipefail
 cd "$1"
-calls='ls_(cond_wait|channel_(listen|attend)|words_wait|thread_join|queue_(get|put)|rest_until|call_wait|wait_for)'
+calls='ls_(cond_wait|channel_(listen|attend)|words_wait|memory_hear|thread_join|queue_(get|put)|rest_until|call_wait|wait_for)'
 calls="\\<$calls\\(|\\<(waitid|epoll_wait)\\(|zmq_msg_recv\\(&frame, socket, 0"
 have=$(sed -n '/^## Waits/,/^## The simulation/p' docs/runtime.md | grep '^|.*|.*|.*|.*|' |
     cut -d'|' -f2 | grep -oE '`[A-Za-z0-9_./-]+\.c`' | tr -d '\`' | sort)

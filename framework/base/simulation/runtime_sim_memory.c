@@ -158,12 +158,13 @@ static bool sim_is_orphan(const ls_memory *memory)
     return own == NULL || sim_host(own->runtime)->dead;
 }
 
+/* Threads of a host that was killed run on until they notice. */
 static void rung(ls_memory *memory)
 {
     memory->was_rung = true;
     if (memory->hears != NULL && memory->hears->wait == SIM_WAITS_BELL)
         ls_sim_wake(memory->hears);
-    if (memory->rung != NULL)
+    if (memory->rung != NULL && !sim_host(memory->runtime)->dead)
         memory->rung(memory->rung_self);
 }
 
@@ -172,7 +173,7 @@ static void sim_ring(const ls_memory *memory)
     ls_simulation *const simulation = simulation_of(memory->runtime);
     if (!sim_host(memory->runtime)->dead)
         for (ls_memory *m = simulation->memories; m != NULL; m = m->next)
-            if (m->is_own && !sim_host(m->runtime)->dead &&
+            if (m->is_own &&
                 (m->number == memory->number || m->hears_too == memory->number))
                 rung(m);
     ls_sim_may_switch(simulation);
