@@ -391,19 +391,24 @@ TEST(who_goes_because_of_a_loss_names_it)
     destroy_post(&post);
 }
 
-/* The same inside of the epoch: nothing that LEADER said of it arrived. */
+/* Inside of the epoch: SECOND has heard nothing of LEADER but that it went. */
+static void second_hears_that_leader_went(struct post *post)
+{
+    create_post(post, 3);
+    run_epoch(post);
+    enter(post, SECOND, 0);
+    enter(post, LEADER, 0);
+    lost(post, LEADER, THIRD);
+    expect_end(post, LEADER, LS_ELOST, 1);
+    lose_all(post);
+    withdraw(post, LEADER);
+    deliver_without(post, THIRD);
+}
+
 TEST(who_goes_because_of_a_loss_names_it_to_who_waits)
 {
     struct post post;
-    create_post(&post, 3);
-    run_epoch(&post);
-    enter(&post, SECOND, 0);
-    enter(&post, LEADER, 0);
-    lost(&post, LEADER, THIRD);
-    expect_end(&post, LEADER, LS_ELOST, 1);
-    lose_all(&post);
-    withdraw(&post, LEADER);
-    deliver_without(&post, THIRD);
+    second_hears_that_leader_went(&post);
     assert_true(waits(&post, SECOND)); /* THIRD may know more */
     lost(&post, SECOND, THIRD);
     expect_end(&post, SECOND, LS_ELOST, 1);
@@ -417,14 +422,7 @@ TEST(who_goes_because_of_a_loss_names_it_to_who_waits)
 TEST(a_loss_that_was_named_is_handed_on)
 {
     struct post post;
-    create_post(&post, 3);
-    run_epoch(&post);
-    enter(&post, SECOND, 0);
-    enter(&post, LEADER, 0);
-    lost(&post, LEADER, THIRD);
-    lose_all(&post);
-    withdraw(&post, LEADER);
-    deliver_without(&post, THIRD);
+    second_hears_that_leader_went(&post);
     pass(&post, LS_EPOCH_ASK_FIRST_NS);
     deliver_all(&post);
     expect_end(&post, SECOND, LS_ELOST, 1);

@@ -12,7 +12,7 @@
  * of one machine (ls_host_set_machine()) are one host here.
  * Thread: any, unless a function says otherwise.
  * Source: memfd_create(2), fcntl(2) on seals, unix(7), flock(2), futex(2),
- * eventfd(2). */
+ * eventfd(2), epoll(7). */
 #ifndef LOCKSTEP_SHARED_MEMORY_H
 #define LOCKSTEP_SHARED_MEMORY_H
 
@@ -68,11 +68,13 @@ void ls_memory_sever(ls_memory *memory);
 LS_MUST_USE int ls_memory_set_bell(ls_memory *memory, int bell,
                                    void (*rung)(void *self), void *self);
 /* The same, with a bell that the owner waits for by ls_memory_hear(). Owner,
- * before anybody takes the memory. Errors: LS_ELIMIT no more descriptors. */
+ * before anybody takes the memory. Errors: LS_ELIMIT no more descriptors; as
+ * ls_memory_hear_too(). */
 LS_MUST_USE int ls_memory_add_bell(ls_memory *memory);
 /* The owner hears the bell of another one's memory, too: to ring that wakes all
  * who hear it, in one system call. Of one that has a bell.
- * other:  borrow, for the call. Errors: LS_EPROTO it has no bell; LS_ENOMEM. */
+ * other:  borrow, for the call. Errors: LS_EPROTO it has no bell; LS_ENOMEM;
+ * LS_EIO this user may watch no more (fs.epoll.max_user_watches). */
 LS_MUST_USE int ls_memory_hear_too(ls_memory *memory, const ls_memory *other);
 /* Wait until a bell is rung that the owner hears; it is over at once if one was
  * since the last call. May end early. Owner; one thread.

@@ -77,28 +77,22 @@ void core_write(struct room_core *core, void *to, const void *from, size_t size)
         memcpy(to, from, size);
 }
 
-/* Ring for those that sleep for it. CORE_AWAKE: for all that sleep, also if
- * they are held for lost: they are to learn it. */
-static void ring_for(struct room_core *core, uint32_t mark)
+void core_wake(struct room_core *core, uint32_t mark)
 {
+    const bool all = mark == CORE_ASLEEP_ALARM;
     unsigned n = 0, one = 0;
     for (unsigned i = 0; i < core->n; i++) {
         if (i == core->me || core->memories[i] == NULL ||
-            (mark != CORE_AWAKE && !core_trusts(core, i)))
+            (!all && !core_trusts(core, i)))
             continue;
         const uint32_t asleep = core_load(core, &core->words[i]->asleep);
-        if (mark == CORE_AWAKE ? asleep != CORE_AWAKE : asleep == mark) {
+        if (all ? asleep != CORE_AWAKE : asleep == mark) {
             one = i;
             n++;
         }
     }
     if (n > 0)
         ls_memory_ring(core->memories[n > 1 ? core_gong(core->n) : one]);
-}
-
-void core_wake(struct room_core *core, uint32_t mark)
-{
-    ring_for(core, mark);
 }
 
 /* They are looked at by all, who may be about to sleep. */
@@ -113,7 +107,7 @@ static bool has_alarmed(struct room_core *core)
 void core_alarm(struct room_core *core)
 {
     if (has_alarmed(core))
-        ring_for(core, CORE_AWAKE);
+        core_wake(core, CORE_ASLEEP_ALARM);
 }
 
 /* This member is to look up, and will tell the others what is for them. */

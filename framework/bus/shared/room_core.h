@@ -138,7 +138,8 @@ static inline uint32_t core_load(const struct room_core *core,
  * with the place added, a stream of that member. */
 enum { CORE_AWAKE, CORE_ASLEEP_ALARM, CORE_ASLEEP_ENTERED, CORE_ASLEEP_STREAM };
 
-/* Wake those that sleep for it. */
+/* Wake those that sleep for it: for an alarm all, those too that are held for
+ * lost, who are to learn it. */
 void core_wake(struct room_core *core, uint32_t mark);
 
 #endif

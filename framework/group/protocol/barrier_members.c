@@ -84,13 +84,14 @@ void ls_epoch_give_up_lost(struct ls_epoch *epoch)
             named = peer;
     }
     uint32_t id = named != NULL ? named->id : epoch->view.leader;
-    if (named != NULL && named->withdrew && epoch->losses.status == LS_ELOST) {
-        id = epoch->losses.one; /* why it withdrew */
-    } else if (named != NULL && named->withdrew) {
+    const bool withdrew = named != NULL && named->withdrew;
+    if (withdrew && epoch->losses.status == LS_EMISMATCH) {
         snprintf(text, sizeof text, "node %" PRIu32 LS_EPOCH_WITHDREW, id);
         ls_epoch_give_up(epoch, LS_EMISMATCH, false, text);
         return;
     }
+    if (withdrew)
+        id = epoch->losses.one; /* why it did */
     char more[40] = " was";
     if (epoch->facts.lack_lost > 1)
         snprintf(more, sizeof more, " and %zu more were",
@@ -132,23 +133,15 @@ static void lose_leader(struct ls_epoch *epoch)
     }
 }
 
-/* Whether the last epoch that ended well knew nothing of it yet. */
-static bool is_fresh(const struct ls_epoch *epoch)
-{
-    return epoch->losses.has_gone &&
-           (!epoch->left.any || epoch->losses.gone_epoch >= epoch->left.epoch);
-}
-
 static void lose(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
 {
     peer->lost = true;
     if (epoch->losses.n++ == 0) {
         /* Who withdrew because of a loss has named it, and it was noted. */
-        const bool fresh = peer->withdrew && is_fresh(epoch);
-        const bool withdrew =
-            fresh ? epoch->losses.gone_withdrew : peer->withdrew;
-        epoch->losses.one = fresh ? epoch->losses.gone_one : peer->id;
-        epoch->losses.status = withdrew ? LS_EMISMATCH : LS_ELOST;
+        epoch->losses.one = peer->withdrew ? epoch->losses.gone_one : peer->id;
+        epoch->losses.status = peer->withdrew && epoch->losses.gone_withdrew
+                                   ? LS_EMISMATCH
+                                   : LS_ELOST;
     }
     epoch->losses.hash +=
         ls_epoch_hash_member(peer->id, peer->incarnation, peer->host);
@@ -165,6 +158,13 @@ static void lose(struct ls_epoch *epoch, struct ls_epoch_peer *peer)
         ls_epoch_check_stuck(epoch);
     if (ls_epoch_is_under_way(epoch))
         ls_epoch_tell_loss(epoch);
+}
+
+/* Whether the last epoch that ended well knew nothing of it yet. */
+static bool is_fresh(const struct ls_epoch *epoch)
+{
+    return epoch->losses.has_gone &&
+           (!epoch->left.any || epoch->losses.gone_epoch >= epoch->left.epoch);
 }
 
 /* The first is the cause to name: members that fail by its loss may go too. */
